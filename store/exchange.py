@@ -156,7 +156,7 @@ class _LineReader:
             refuse_unusable_text(line.content)
         file, memory = self._file, line.memory(self._now)
         if file.value("SELECT 1 FROM memories WHERE id = ?", [memory.id]) is not None:
-            raise ValueError(f"a memory with the id {memory.id} already exists")
+            raise ValueError(f"a memory with this id already exists: {memory.id}")
         edges = line.edges(memory.id)
         for source in (memory.id, *(edge["source_id"] for edge in edges)):
             if source in self._forgotten:

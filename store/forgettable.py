@@ -229,7 +229,7 @@ def refuse_derived(forgettable: Forgettable, with_derived: bool) -> None:
     if forgettable.derived and not with_derived:
         ids = ", ".join(memory.id for memory in forgettable.derived)
         raise StoreError(
-            f"Runs derived memories from it: {ids}.",
+            f"Other memories were derived from it: {ids}.",
             "Nothing was changed. Pass --derived to forget them, too: their other sources become "
             "active again, and sources for the next run.",
         )

@@ -190,9 +190,11 @@ def describe_error(error: Exception) -> str:
     first = error.errors(include_url=False, include_input=False)[0]
     if "recursion limit" in first["msg"]:
         return _TOO_DEEP
+    if first["type"] == "json_invalid":
+        # The parser sees a single line and does not know its number.
+        return f"it is not valid JSON, at column {first['msg'].rpartition(' ')[2]}"
     where = ".".join(str(part) for part in first["loc"])
     if (sentence := _OF_KEYS.get(first["type"])) is not None:
         return sentence.format(where)
-    message = first["msg"][:1].lower() + first["msg"][1:]
-    # The parser sees a single line and does not know its number.
-    return f"{where}: {message}" if where else message.replace("at line 1 column", "at column")
+    _, must, wanted = first["msg"].partition("should ")
+    return f"{where or 'it'} must {wanted}" if must else f"{where}: {first['msg']}"

@@ -251,6 +251,7 @@ def _refuse(sentence: str) -> NoReturn:
 
 
 def _wrong(path: Path, problem: str) -> typer.BadParameter:
+    problem = f"{problem} Correct it, or pass another file with --config."
     return typer.BadParameter(problem, param_hint=f"'{path}'")
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from datetime import UTC, datetime
 from typing import Annotated
 
@@ -16,7 +17,7 @@ from slowwave.store.records import Kind, Layer, Origin
 
 def add(
     file: FileArgument,
-    text: Annotated[str, typer.Argument(metavar="TEXT", help="The memory.")],
+    text: Annotated[str, typer.Argument(metavar="TEXT|-", help="The memory; - for stdin.")],
     tenant: Annotated[
         str, typer.Option(metavar="NAME", help="The tenant to add it to.")
     ] = "default",
@@ -79,6 +80,8 @@ def add(
         "session": session,
         "pinned": pin,
     }
+    if text == "-":
+        text = sys.stdin.buffer.read().decode("utf-8", "surrogateescape").strip()
     memory = memory_from_text(text, fields, datetime.now(UTC))
     with open_writing(file) as opened:
         similar_memories = find_similar(opened, tenant, text, memory.created_at)

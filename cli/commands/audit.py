@@ -5,7 +5,7 @@ from __future__ import annotations
 import shlex
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from datetime import UTC, datetime, timedelta
 from itertools import groupby
 from pathlib import Path
@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 
 _TITLES: dict[FindingKind, str] = {
     "orders": "Possible prompt injections; no run reads them",
+    "secret": "Possible secrets, which agents and models read; forget erases them",
     "blank": "Without letters or digits",
     "verbatim": "Code, data or logs, which runs never shorten; forget what belongs in a file",
     "too long": "Too long for runs and recall",
@@ -73,10 +74,11 @@ def audit(
 ) -> None:
     """List what needs cleaning up in the file, each with the command for it.
 
-    Reports memories that contain instructions, carry no information, are doubtful, unused, expired
-    or near a limit; contradictions; and pending proposals. To verify the file itself, use 'slowwave
-    check'.
+    Reports memories that contain instructions or secrets, carry no information, are doubtful,
+    unused, expired or near a limit; contradictions; and pending proposals. To verify the file
+    itself, use 'slowwave check'.
     """
+    from slowwave.consolidation.ingest.secrets import kinds_of_secrets
     from slowwave.consolidation.reports.audit import AuditOptions
     from slowwave.consolidation.reports.audit import audit as audit_file
 
@@ -85,6 +87,7 @@ def audit(
         retention_of(retain or ()),
         max_active,
         duration_of(within) or timedelta(),
+        kinds_of_secrets,
     )
     with place.reading() as memory_file:
         report = audit_file(memory_file, options, datetime.now(UTC))
@@ -138,10 +141,17 @@ def _as_text(report: Audit, file: Path, path: Path) -> Iterator[RenderableType]:
 def _section(
     kind: FindingKind, findings: Sequence[Finding], command: Callable[[Finding], str], path: Path
 ) -> str:
-    """Return the findings of a kind, with each command below what it cleans up."""
+    """Return the findings of a kind, with each command below what it cleans up, without secrets."""
+    from slowwave.consolidation.ingest.secrets import mask_text
+
     lines = [f"{_TITLES[kind]}: {len(findings):,}"]
+    if kind == "secret":
+        lines[0] += f" ({_count_secrets(findings)})"
     shown = findings[:MAX_LISTED]
-    memories = read_views(path, ids_in(finding.memories for finding in shown))
+    memories = {
+        memory_id: replace(memory, content=mask_text(memory.content, {}))
+        for memory_id, memory in read_views(path, ids_in(each.memories for each in shown)).items()
+    }
     for cleaning, group in groupby(shown, key=command):
         for finding in group:
             views = [(memory_id, memories.get(memory_id)) for memory_id in finding.memories]
@@ -152,6 +162,11 @@ def _section(
                 lines.append(f"    {reason}" if views else f"  {clean(finding.tenant)}: {reason}")
         lines.append(f"    {clean(cleaning)}")
     return "\n".join([*lines, *unlisted(len(findings))])
+
+
+def _count_secrets(findings: Sequence[Finding]) -> str:
+    counts = Counter(name for finding in findings for name in finding.why.split(", "))
+    return ", ".join(f"{count:,} {name}" for name, count in counts.most_common())
 
 
 def _commands(report: Audit) -> Callable[[Finding], str]:

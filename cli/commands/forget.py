@@ -232,7 +232,7 @@ def _report(
 def _notes(forgotten: Forgotten, forgettable: Forgettable) -> Iterator[str]:
     """Yield what is left to do."""
     if forgotten.released:
-        yield f"Active again, as sources for the next run: {', '.join(forgotten.released)}"
+        yield f"Active again, so that the next run reads them: {', '.join(forgotten.released)}"
     if related := ", ".join(memory.id for memory in forgettable.related):
         yield f"Related memories that were kept: {related}"
     if forgettable.rewritten:

@@ -7,9 +7,10 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager, nullcontext
 from datetime import UTC, datetime
+from itertools import groupby
 from pathlib import Path
 from tempfile import SpooledTemporaryFile
-from typing import IO, Annotated
+from typing import IO, TYPE_CHECKING, Annotated
 
 import typer
 
@@ -17,12 +18,15 @@ from slowwave.cli.arguments.options import FileArgument, OutputOptions, SkipInva
 from slowwave.cli.arguments.place_options import refuse_foreign
 from slowwave.cli.terminal.output import clean
 from slowwave.cli.terminal.progress_bars import shown_progress
-from slowwave.cli.terminal.wording import counted
+from slowwave.cli.terminal.wording import counted, named
 from slowwave.store.errors import file_errors
 from slowwave.store.opening import open_text
 from slowwave.store.places import lines_of
 
-_HINT = "Nothing was imported. SOURCE must be a JSON Lines file. Another agent's: --from FORMAT."
+if TYPE_CHECKING:
+    from slowwave.store.exchange import Skipped
+
+_HINT = "Nothing was imported. SOURCE must be a JSON Lines file."
 # How many bytes of a pipe are buffered in memory; the rest are on disk.
 _IN_MEMORY = 16 * 1024 * 1024
 
@@ -84,11 +88,21 @@ def import_(
         )
     lines_skipped = [{"line": bad.line, "reason": bad.reason} for bad in skipped]
     output.result("import", file=str(file), imported=added, skipped=lines_skipped)
-    for bad in skipped:
-        output.note(f"Skipped line {bad.line}: {bad.reason}.")
+    # Of the lines with the same problem, the first is an example.
+    kinds = groupby(sorted(skipped, key=_problem), _problem)
+    for first, *more in (list(group) for _, group in kinds):
+        output.note(f"Skipped line {first.line}: {first.reason}.")
+        if more:
+            lines_of_kind = named([str(bad.line) for bad in more])
+            count = counted(len(more), "more line")
+            output.note(f"Skipped {count} for the same reason: {lines_of_kind}.")
     memories = counted(added, "memory", "memories")
     ending = f", skipped {counted(len(skipped), 'line')}" if skipped else ""
     output.show(clean(f"Imported {memories} into {file}{ending}."))
+
+
+def _problem(bad: Skipped) -> str:
+    return bad.reason.partition(": ")[0]
 
 
 @contextmanager

@@ -12,7 +12,7 @@ from slowwave.cli.terminal.output import clean
 from slowwave.cli.terminal.wording import counted, day_of, shortened_for_stdout
 from slowwave.cli.views.memory import memory_as_json, view_memories
 from slowwave.store.file import open_reading
-from slowwave.store.memories import list_memories, select_tenants
+from slowwave.store.memories import list_memories, select_tenants, tenants
 from slowwave.store.memory_filter import NO_LIMIT
 from slowwave.store.places import Place
 
@@ -42,14 +42,18 @@ def list_(
         count, memories = list_memories(
             opened, filters, state, contains, min(limit or NO_LIMIT, NO_LIMIT)
         )
+        shows_tenants = len(tenants(opened)) > 1
     output.result(
         "list", file=str(place.named), count=count, memories=list(map(memory_as_json, memories))
     )
+    names = [f"{clean(memory.tenant):<10}  " if shows_tenants else "" for memory in memories]
     lines = [
         f"{clean(memory.id)}  {day_of(memory.observed_at):<10}  "
         f"{memory.layer if memory.status == 'active' else memory.status:<10}  "
-        f"{view.head.removeprefix(f'{view.day}  ')}{shortened_for_stdout(memory.content)}"
-        for memory, view in zip(memories, view_memories(memories).values(), strict=True)
+        f"{tenant}{view.head.removeprefix(f'{view.day}  ')}{shortened_for_stdout(memory.content)}"
+        for memory, tenant, view in zip(
+            memories, names, view_memories(memories).values(), strict=True
+        )
     ]
     if len(memories) < count:
         lines.append(f"... {count - len(memories):,} more: --limit 0 shows all.")

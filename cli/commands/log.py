@@ -12,25 +12,21 @@ import typer
 
 from slowwave.cli.arguments.monthly_budget import spent_in_month
 from slowwave.cli.arguments.option_rules import refuse_missing
-from slowwave.cli.arguments.options import (
-    HtmlOption,
-    OutputOptions,
-    TenantsOption,
-    per_call,
-)
+from slowwave.cli.arguments.options import HtmlOption, OutputOptions, TenantsOption, per_call
 from slowwave.cli.terminal.output import Output, clean, table_of
-from slowwave.cli.terminal.wording import MAX_LISTED, counted, day_of, parts_queued
+from slowwave.cli.terminal.wording import (
+    MAX_LISTED,
+    counted,
+    day_of,
+    parts_queued,
+    shortened_for_stdout,
+)
 from slowwave.cli.views.asked import backlog_age
 from slowwave.cli.views.costs import usd_of
 from slowwave.cli.views.ingest import IngestTotals
 from slowwave.cli.views.proposal import LEGEND
 from slowwave.cli.views.report_file import STDOUT, refuse_unwritable, write_report
-from slowwave.cli.views.run import (
-    headline,
-    recorded,
-    run_as_json,
-    table_of_runs,
-)
+from slowwave.cli.views.run import headline, recorded, run_as_json, table_of_runs
 from slowwave.store.file import open_reading
 from slowwave.store.intake import read_backlog
 from slowwave.store.ledger import Run, count_states, read_runs
@@ -112,7 +108,9 @@ def _show_run(place: Place, prefix: str | None, diff: bool, output: Output) -> N
         lines += proposal.lines()
     for change in night.changes if diff and not night.proposals else ():
         day, texts = day_of(change.observed_at), {"-": change.before, "=": change.after}
-        lines += [f"  {mark} {day}  {clean(text)}" for mark, text in texts.items() if text]
+        lines += [
+            f"  {mark} {day}  {shortened_for_stdout(text)}" for mark, text in texts.items() if text
+        ]
     output.show("\n".join(lines))
 
 

@@ -14,12 +14,7 @@ from slowwave.cli.arguments.durations import duration_of, retention_of
 from slowwave.cli.arguments.model_options import AskOption, RecordableModelOptions
 from slowwave.cli.arguments.night_options import AskedOptions, NightSettings, OldPhases, PhaseOption
 from slowwave.cli.arguments.option_rules import ASKING, given_in, refuse_missing, without_effect
-from slowwave.cli.arguments.options import (
-    OUTPUT_PANEL,
-    PROPOSALS_PANEL,
-    OutputOptions,
-    per_call,
-)
+from slowwave.cli.arguments.options import OUTPUT_PANEL, PROPOSALS_PANEL, OutputOptions, per_call
 from slowwave.cli.arguments.settings import source_of
 from slowwave.cli.nights.gates import Gates
 from slowwave.cli.nights.maintain_files import Night
@@ -76,7 +71,8 @@ def maintain(
         typer.Option(
             "--verbose",
             rich_help_panel=OUTPUT_PANEL,
-            help="Show all conflicts, equal memories that were not merged, similarity and trust.",
+            help="Show whole texts, all conflicts, equal memories that were not merged, "
+            "similarity and trust.",
         ),
     ] = False,
     exit_code: Annotated[

@@ -16,9 +16,11 @@ from slowwave.cli.arguments.options import EmbedderOption, OutputOptions, per_ca
 from slowwave.cli.terminal.output import Output, clean, harmless_json
 from slowwave.cli.terminal.progress_bars import shown_progress
 from slowwave.cli.terminal.wording import counted, day_of, shortened_for_stdout, time_of
-from slowwave.cli.views.memory import findings_as_json, memory_as_json
+from slowwave.cli.views.memory import findings_as_json, mark, memory_as_json
 from slowwave.consolidation.thresholds import MIN_RELEVANCE, WORTHS
 from slowwave.consolidation.vectors.embedder import DEFAULT_MODEL, SentenceEmbedder
+from slowwave.store.file import open_reading
+from slowwave.store.memories import tenants
 from slowwave.store.memory_filter import NO_LIMIT
 from slowwave.store.places import Place
 from slowwave.store.records import timestamp
@@ -117,7 +119,9 @@ def recall(
     model = SentenceEmbedder(embedder)
     # The real status of archived memories, by id.
     status: dict[str, str] = {}
-    with place.reading() as path, translate_errors(path), shown_progress(output.quiet) as progress:
+    with place.reading() as path, shown_progress(output.quiet) as progress:
+        with open_reading(path) as opened:
+            shows_tenants = len(tenants(opened)) > 1
         if archived:
             recallable, status = read_archived_of(path, filters.tenants, model.name)
         else:
@@ -139,7 +143,11 @@ def recall(
         output.result("archive", action="search", **head, hits=archived_hits)
     else:
         output.result("recall", **head, hits=list(map(_hit_as_json, hits)))
-    lines = [line for rank, hit in enumerate(hits, 1) for line in _lines(rank, hit, status)]
+    lines = [
+        line
+        for rank, hit in enumerate(hits, 1)
+        for line in _lines(rank, hit, status, shows_tenants)
+    ]
     scope = " in the archive" if archived else ""
     output.show("\n".join(lines) or clean(f"{place.named}: nothing was found{scope}."))
 
@@ -168,14 +176,15 @@ def _hit_as_json(hit: Hit) -> dict[str, Any]:
     }
 
 
-def _lines(rank: int, hit: Hit, status: Mapping[str, str]) -> Iterator[str]:
+def _lines(rank: int, hit: Hit, status: Mapping[str, str], shows_tenant: bool) -> Iterator[str]:
     """Yield a hit and the reason for it. status: of archived memories, by id."""
     memory = hit.memory
     subject = memory.unmentioned_subject
     yield f"{rank:>2}. {clean(subject and f'{subject}: ')}{shortened_for_stdout(memory.content)}"
     layer = f"shared {memory.layer}" if hit.is_shared else memory.layer
     layer = status.get(memory.id, layer)
-    details = filter(None, (layer, day_of(memory.observed_at), memory.file, memory.id))
+    tenant = f"tenant {memory.tenant}" if shows_tenant and not hit.is_shared else ""
+    details = filter(None, (tenant, layer, day_of(memory.observed_at), memory.file, memory.id))
     yield clean(f"    {', '.join(details)}")
     words = "none of the words" if hit.by_words is None else f"{_nth(hit.by_words)} by words"
     vectors = "" if hit.by_vectors is None else f", {_nth(hit.by_vectors)} by vectors"
@@ -189,6 +198,8 @@ def _lines(rank: int, hit: Hit, status: Mapping[str, str]) -> Iterator[str]:
         rival_name = ", ".join(filter(None, (clean(hit.rival.id), day_of(hit.rival.observed_at))))
         relation = f"newer value in {rival_name}" if hit.later else f"contradicts {rival_name}"
         yield f"    {relation}: {shortened_for_stdout(hit.rival.content)}"
+    if instruction := findings_as_json(hit).get("tries_to_command"):
+        yield f"    contains instructions to its reader: {shortened_for_stdout(instruction)}"
 
 
 def _nth(number: int) -> str:
@@ -250,4 +261,5 @@ def _archived_as_json(hit: Hit, status: str) -> dict[str, Any]:
         "status": status,
         "observed_at": time_of(memory.observed_at),
         "relevance": round(hit.relevance, 4),
+        **mark(memory.content),
     }

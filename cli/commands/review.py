@@ -33,11 +33,7 @@ from slowwave.cli.terminal.signals import signals_of_this_command
 from slowwave.cli.terminal.wording import counted
 from slowwave.cli.views.memory import ids_in, read_views
 from slowwave.cli.views.proposal import LEGEND, view_pending
-from slowwave.cli.views.review import (
-    pending_as_json,
-    pending_details,
-    report_decided,
-)
+from slowwave.cli.views.review import pending_as_json, pending_details, report_decided
 from slowwave.cli.views.wiki import ChangeOutput
 from slowwave.consolidation.proposals import Operation
 from slowwave.consolidation.running.review_queue import (
@@ -241,8 +237,9 @@ def _show(place: Place, choice: Choice, action: str, output: Output) -> None:
     lines = [f"{counted(len(chosen), 'proposal')}. {LEGEND}"]
     for pending in chosen:
         approval = applied.get(pending.decision.run_id, {}).get(pending.id)
-        lines += view_pending(pending, memories, approval).lines(verbose=action == "show")
-        lines += pending_details(pending, memories, approval) if action == "show" else ()
+        view, is_shown = view_pending(pending, memories, approval), action == "show"
+        lines += view.lines(is_shown, whole=is_shown or bool(choice.ids))
+        lines += pending_details(pending, memories, approval) if is_shown else ()
     output.show("\n".join([*lines, "", *_what_can_be_done(chosen)]))
 
 

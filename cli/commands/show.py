@@ -84,7 +84,9 @@ def show(
         "derivations": list(map(asdict, derivations)),
     }
     output.result("show", file=str(place.named), memory=fields)
-    output.show("\n".join([clean(record.id), clean(record.content), "", *_lines(fields)]))
+    output.show(
+        "\n".join([clean(record.id), *map(clean, record.content.split("\n")), "", *_lines(fields)])
+    )
 
 
 def _read(opened: MemoryFile, prefix: str) -> Memory:

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from slowwave.cli.terminal.wording import time_of
-from slowwave.cli.views.memory import findings_as_json
+from slowwave.cli.views.memory import findings_as_json, mark
 from slowwave.cli.views.proposal import (
     ProposalView,
     decision_as_json,
@@ -16,24 +16,14 @@ from slowwave.cli.views.proposal import (
 )
 from slowwave.cli.views.run import run_as_json
 from slowwave.consolidation.recall.search import Hit
-from slowwave.consolidation.text.injection import commands
 from slowwave.store.feedback import MIN_TRUST, Feedback
 from slowwave.store.ledger import Decision, Run
 
 
-def mark(text: str) -> dict[str, str]:
-    """Return the first instruction to its reader that a text contains, if there is one."""
-    instructions = commands(text)
-    return {"tries_to_command": instructions[0]} if instructions else {}
-
-
 def suspicious(texts: Mapping[str, str]) -> dict[str, str]:
     """Return the first instruction of each text that contains one, by memory id."""
-    return {
-        memory_id: instructions[0]
-        for memory_id, text in texts.items()
-        if (instructions := commands(text))
-    }
+    marked = {memory_id: mark(text) for memory_id, text in texts.items()}
+    return {memory_id: marks["tries_to_command"] for memory_id, marks in marked.items() if marks}
 
 
 def hit_as_json(hit: Hit) -> dict[str, Any]:
@@ -53,8 +43,7 @@ def hit_as_json(hit: Hit) -> dict[str, Any]:
     }
     if hit.key.id != memory.id:
         answer["found_by"] = hit.key.content
-    rival = hit.rival.content if hit.rival else ""
-    return answer | (mark(memory.content) or mark(rival))
+    return answer
 
 
 def shown_proposal(view: ProposalView) -> dict[str, Any]:

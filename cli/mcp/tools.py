@@ -13,6 +13,7 @@ from pydantic import BaseModel, Field
 from slowwave.cli.views.correction import correction_as_json, similar_as_json
 from slowwave.cli.views.ingest import as_json, conversation_as_json
 from slowwave.cli.views.lineage import trace_as_json
+from slowwave.cli.views.memory import mark
 from slowwave.consolidation.agent import AgentMemory
 from slowwave.consolidation.agent.conversing import EVERY
 from slowwave.consolidation.ingest.secrets import kinds_of_secrets
@@ -21,7 +22,7 @@ from slowwave.consolidation.writing.writer import Writer
 from slowwave.store.errors import StoreError
 from slowwave.store.records import Kind, Layer
 
-from .answers import feedback_as_json, hit_as_json, mark, shown_run, suspicious
+from .answers import feedback_as_json, hit_as_json, shown_run, suspicious
 from .consolidation_tools import PROGRESS
 from .hints import sentences
 

@@ -9,13 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from slowwave.cli.arguments.monthly_budget import month_so_far
-from slowwave.cli.terminal.exits import (
-    OF_VERDICT,
-    Code,
-    code_of,
-    fail_late,
-    report_late_failures,
-)
+from slowwave.cli.terminal.exits import OF_VERDICT, Code, code_of, fail_late, report_late_failures
 from slowwave.cli.terminal.output import NAMED_FILE, Output, with_file
 from slowwave.cli.terminal.progress_bars import shown_progress
 from slowwave.cli.terminal.signals import signals_of_this_command
@@ -28,9 +22,10 @@ from slowwave.consolidation.runtime.interruption import InterruptedEarly
 from slowwave.consolidation.runtime.redaction import without_secrets
 from slowwave.store.errors import SlowwaveError, StoreError
 from slowwave.store.file import open_any_version
-from slowwave.store.memories import tenants
+from slowwave.store.memories import Counts, tenants
+from slowwave.store.places import Place
 
-from .gates import Gates
+from .gates import ClosedGate, Gates
 from .watch import Watch
 
 if TYPE_CHECKING:
@@ -41,7 +36,7 @@ if TYPE_CHECKING:
     from slowwave.consolidation.running.outcome import Outcome
     from slowwave.consolidation.vectors.embedder import Embedder
     from slowwave.consolidation.writing.writer import Writer
-    from slowwave.store.places import Budget, Place
+    from slowwave.store.places import Budget
 
 # The exit code of several files is the last of these that any of them ended with.
 _FROM_BEST_TO_WORST = (
@@ -117,8 +112,7 @@ class Night:
                 code, result = self._maintain(place, writer)
             else:
                 self.output.show(closed.as_text(place.named))
-                code, result = Code.DONE, {"file": str(place.named), "dry_run": self.dry_run}
-                result["gate"] = closed.as_json()
+                code, result = Code.DONE, self._not_begun(place, writer, closed)
         except BaseException as error:
             self.watch.failed(place.named, error)
             if self.dry_run and isinstance(error, InterruptedEarly):
@@ -130,6 +124,22 @@ class Night:
         except StoreError as error:
             fail_late(error.message, error.hint)
         return report_late_failures(self.output, code), result
+
+    def _not_begun(self, place: Place, writer: Writer, closed: ClosedGate) -> dict[str, Any]:
+        """Return a report with its usual keys; what would have to be read is null."""
+        from slowwave.consolidation.running.outcome import Outcome
+
+        counts = Counts(0, 0, {}, 0, 0)
+        night = (
+            Outcome(counts, counts),
+            Place(place.named),
+            writer,
+            place.named,
+            (None, None),
+            self.dry_run,
+        )
+        unread = dict.fromkeys(("before", "after", "waiting", "conversations"))
+        return NightReport(*night).as_json() | unread | {"gate": closed.as_json()}
 
     def _maintain(self, place: Place, writer: Writer) -> tuple[int, dict[str, Any]]:
         signals, budget = signals_of_this_command(), place.budget()

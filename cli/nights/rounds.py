@@ -70,19 +70,19 @@ class Rounds:
         code, night = int(Code.DONE), None
         with place.changing() as memory_file:
             with self._round(memory_file) as agent_round:
-                answered = agent_round.give(answers)
-            if answered.outcome is None:
+                result = agent_round.give(answers)
+            if result.outcome is None:
                 place.write_back()
             else:
                 from slowwave.consolidation.model.agent_writer import AgentWriter
 
-                self._output.show(*given_as_text(answered))
-                outcome, after = write_back(place, memory_file, answered.outcome, self._options)
+                self._output.show(*given_as_text(result))
+                outcome, after = write_back(place, memory_file, result.outcome, self._options)
                 report = NightReport(outcome, place, AgentWriter(), memory_file, (budget, after))
                 code, night = finish_night(report, self._output)
-        if answered.unusable and code == Code.DONE:
+        if result.unusable and code == Code.DONE:
             code = Code.PARTLY
-        return Round(answered, code, given_as_json(answered) | {"night": night})
+        return Round(result, code, given_as_json(result) | {"night": night})
 
     @contextmanager
     def _round(self, memory_file: Path) -> Iterator[AgentRound]:

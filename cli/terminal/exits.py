@@ -54,7 +54,7 @@ MEANINGS = {
     "or of another schema version",
     Code.HELD: "another run has locked the file",
     Code.DEFECT: "an internal error in slowwave",
-    Code.OUTPUT: "stdout could not be written, but the command itself is done",
+    Code.OUTPUT: "stdout could not be written; changes to the file are complete",
     Code.INTERRUPTED: "interrupted, but applied changes are complete",
     Code.TERMINATED: "terminated, but applied changes are complete",
 }
@@ -128,7 +128,9 @@ def _lost(error: OSError | None, output: Output) -> int:
     """Return the code of a command whose output was lost; `head` may stop reading at any time."""
     if error is None or isinstance(error, BrokenPipeError):
         return Code.DONE
-    output.error(unwritable(error), "The command itself is done.", Code.OUTPUT)
+    output.error(
+        unwritable(error), "Changes to the file, if there are any, are complete.", Code.OUTPUT
+    )
     return Code.OUTPUT
 
 
@@ -165,7 +167,7 @@ def report_defect(error: Exception, output: Output) -> int:
     """Report an error within slowwave, and return the exit code."""
     if SHOWS_TRACEBACKS.get():
         sys.stderr.write(without_secrets(traceback.format_exc()))
-    hint = "Please report it with the output of --debug."
+    hint = "Please report it with the output of 'slowwave --debug COMMAND ...'."
     output.error(describe_defect(error), hint, Code.DEFECT)
     return Code.DEFECT
 

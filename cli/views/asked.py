@@ -12,7 +12,7 @@ from slowwave.cli.terminal.output import clean, with_file
 from slowwave.cli.terminal.wording import MAX_LISTED, counted, day_of, parts_queued, unlisted
 
 from .ingest import STATES
-from .memory import read_views
+from .memory import ids_in, read_views
 
 if TYPE_CHECKING:
     from slowwave.consolidation.proposals import AskedWindow, Dense, Result
@@ -37,7 +37,7 @@ def question_as_json(asked: AskedWindow) -> dict[str, Any]:
 def questions_as_text(asked: Sequence[AskedWindow], results: Sequence[Result]) -> list[str]:
     """Return what a model was, or would be, asked, what it left unchanged, and what failed.
 
-    results: of the run. A memory in none of the model's proposals was left as it is.
+    results: of the run. A memory in none of the model's valid proposals was left as it is.
     """
     if not asked:
         return []
@@ -53,8 +53,12 @@ def questions_as_text(asked: Sequence[AskedWindow], results: Sequence[Result]) -
             f"Left to the model: {memories} in {questions}, about "
             f"{tokens:,} tokens; with checking and repairs up to {round(FOLLOW_UPS * tokens):,}."
         ]
-    by_model = (result.proposal for result in results if result.proposal.by_model)
-    merged_ids = {memory for proposal in by_model for memory in proposal.sources}
+    discarded = ("rejected", "stale", "failed", "skipped")
+    merged_ids = ids_in(
+        result.proposal.sources
+        for result in results
+        if result.proposal.by_model and result.state not in discarded
+    )
     unchanged = sum(
         memory not in merged_ids for question in shown for memory in question.window.memories
     )
@@ -107,7 +111,7 @@ def dense_as_text(dense: Sequence[Dense]) -> list[str]:
         f"Kept verbatim: {count} of code, data or identifiers. These are never sent to a "
         "model, and merged only with identical texts."
     ]
-    lines += [f"  {clean(memory.memory)}  density {memory.why}" for memory in dense[:MAX_LISTED]]
+    lines += [f"  {clean(memory.memory)}  {memory.why}" for memory in dense[:MAX_LISTED]]
     return ["\n".join([*lines, *unlisted(len(dense))])]
 
 

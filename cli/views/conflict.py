@@ -41,13 +41,15 @@ def conflicts_as_text(conflicts: Sequence[Conflict], path: Path, limit: int | No
     count = len(ids_in(conflict.sources for conflict in conflicts))
     lines = [f"{counted(len(groups), 'conflict')} between {count:,} memories."]
     shown = groups[:limit]
+    shows_tenants = len({conflict.tenant for conflict in conflicts}) > 1
     memories = read_views(path, ids_in(group.memories for group in shown))
     for group in shown:
         texts = [
             f"{dated(memories.get(memory_id))} ({clean(memory_id)})"
             for memory_id in sort_by_time(group.memories, memories)
         ]
-        lines.append(f"  {group.id}")
+        tenant = group.conflicts[0].tenant
+        lines.append(clean(f"  {group.id}{f', tenant {tenant}' if shows_tenants else ''}"))
         lines += [f"    {line}" for line in _up_to(limit, texts, "more memories")]
         differences = _differences(group.conflicts)
         lines += [f"    ({line})" for line in _up_to(limit, differences, "more differences")]

@@ -192,17 +192,20 @@ def _conversation(cut: Cut, unread: Set[str]) -> str:
         parts.append(f"{cut.known_count} known")
     if cut.unread_count:
         parts.append(f"{cut.unread_count} earlier not read (--whole reads them)")
+    count = counted(len(conversation.messages), "message")
+    sentences = [f"{conversation.name} ({conversation.format}): {count}, {', '.join(parts)}."]
     if cut.commanding:
         places = ", ".join(str(message.place) for message in cut.commanding)
-        parts.append(f"skipped, with instructions to the reader: message {places}")
-    parts += [f"message {place} masked: {', '.join(kinds)}" for place, kinds in cut.masked.items()]
-    count = counted(len(conversation.messages), "message")
-    return f"{conversation.name} ({conversation.format}): {count}, {', '.join(parts)}."
+        sentences.append(f"Skipped, with instructions to the reader: message {places}.")
+    if cut.masked:
+        masked = (f"{', '.join(kinds)} in message {place}" for place, kinds in cut.masked.items())
+        sentences.append(f"Masked: {'; '.join(masked)}.")
+    return " ".join(sentences)
 
 
 def _memory(result: IngestResult) -> Iterator[str]:
-    kind = f" {result.kind} {result.importance}" if result.kind else ""
-    yield f"{STATES[result.state][0]}{kind}: {shortened(result.content, _MAX_TEXT)}"
+    kind = f" {result.kind} {result.importance}:" if result.kind else ""
+    yield f"{STATES[result.state][0]}{kind} {shortened(result.content, _MAX_TEXT)}"
     if result.corrects:
         yield f"    corrects {', '.join(result.corrects)}"
     if result.state in ("rejected", "raw"):
@@ -237,5 +240,7 @@ def _summary(outcome: IngestOutcome, writer: Writer, dry_run: bool) -> str:
     ]
     usage = outcome.usage
     calls = f", {counted(usage.calls, 'call')}" if usage.calls else ""
+    if usage.cached:
+        calls += f", {counted(usage.cached, 'answer')} from the cache"
     reader = f"; read by {writer.model}{calls}" if usage.calls or usage.cached else ""
     return f"{', '.join(counts)}{reader}."

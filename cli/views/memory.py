@@ -56,8 +56,16 @@ def memory_as_json(memory: Memory) -> dict[str, Any]:
     return asdict(memory) | {"observed_at": time_of(memory.observed_at)}
 
 
+def mark(text: str) -> dict[str, str]:
+    """Return the first instruction to its reader that a text contains, if there is one."""
+    from slowwave.consolidation.text.injection import commands
+
+    instructions = commands(text)
+    return {"tries_to_command": instructions[0]} if instructions else {}
+
+
 def findings_as_json(hit: Hit) -> dict[str, Any]:
-    """Return what the search found out about a memory."""
+    """Return what the search found out about a memory, and any instruction that it contains."""
     newer, contradicts = map(_named, (hit.later, hit.contradicts))
     return {
         "relevance": round(hit.relevance, 4),
@@ -68,6 +76,7 @@ def findings_as_json(hit: Hit) -> dict[str, Any]:
         "contradicts": contradicts,
         # Read by scripts; nothing is guessed any longer.
         "perhaps_later": None,
+        **(mark(hit.memory.content) or mark(hit.rival.content if hit.rival else "")),
     }
 
 
@@ -118,11 +127,14 @@ def read_views(path: Path, ids: Iterable[str]) -> dict[str, MemoryView]:
     }
 
 
-def dated(memory: MemoryView | None) -> str:
-    """Return the head and the text of a memory on one line, on a terminal only its beginning."""
+def dated(memory: MemoryView | None, whole: bool = False) -> str:
+    """Return the head and the text of a memory on one line.
+
+    whole: on a terminal, too, which otherwise shows its beginning.
+    """
     if memory is None:
         return _MISSING
-    return f"{memory.head}{shortened_for_stdout(memory.content)}"
+    return f"{memory.head}{(clean if whole else shortened_for_stdout)(memory.content)}"
 
 
 def sort_by_time(ids: Iterable[str], memories: Mapping[str, MemoryView]) -> list[str]:

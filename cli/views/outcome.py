@@ -9,13 +9,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from slowwave.cli.terminal.output import clean, table_of, with_file
-from slowwave.cli.terminal.wording import (
-    MAX_LISTED,
-    counted,
-    named,
-    shortened_for_stdout,
-    unlisted,
-)
+from slowwave.cli.terminal.wording import MAX_LISTED, counted, named, shortened_for_stdout, unlisted
+from slowwave.consolidation.writing.writer import AGENT
 from slowwave.store.records import MAX_CHARACTERS
 
 from .asked import (
@@ -34,7 +29,7 @@ from .conflict import (
     undecided_as_text,
 )
 from .costs import cost_as_text, estimate_cost, usd_of
-from .memory import ids_in, read_views
+from .memory import dated, ids_in, read_views
 from .phases import aged_as_text, phases_as_json, purged_as_text, scores_as_text
 from .place import place_as_json, place_as_text
 from .problems import unanswered_windows
@@ -135,13 +130,12 @@ class NightReport:
             parts.append(apart_as_text(apart, path))
         parts += _remarks(outcome, dry_run, path)
         if results or outcome.asked:
-            parts.append(_ending(outcome, file, dry_run))
+            parts.append(_ending(outcome, file, dry_run, self.writer))
         # A blank line between them.
         lines = [line for part in parts for line in (part, "")][:-1]
         lines += place_as_text(self)
         cost = estimate_cost(outcome, self.writer, self.concurrency)
-        lines += cost_as_text(cost, self.concurrency)
-        return lines + (["", *self.failure] if self.failure else [])
+        return lines + cost_as_text(cost, self.concurrency)
 
 
 def _remarks(outcome: Outcome, dry_run: bool, path: Path) -> list[str]:
@@ -151,7 +145,7 @@ def _remarks(outcome: Outcome, dry_run: bool, path: Path) -> list[str]:
         *_held_back(outcome.plan),
         *queued_parts_as_text(outcome.queued_parts),
         *questions_as_text(outcome.asked, outcome.results),
-        *_left_out(outcome.plan),
+        *_left_out(outcome.plan, path),
         *aged_as_text("expire", outcome.expired, dry_run, path),
         *scores_as_text(outcome.scores),
         *aged_as_text("archive", outcome.archived, dry_run, path),
@@ -209,7 +203,7 @@ def _proposals(results: Sequence[Result], path: Path, verbose: bool) -> str:
     counts = ", ".join(f"{count:,} {name}" for name, count in operations.most_common())
     lines = [f"{counted(len(results), 'proposal')}: {counts}. {LEGEND}"]
     for result in results:
-        lines += view_result(result, memories).lines(verbose)
+        lines += view_result(result, memories).lines(verbose, whole=verbose)
     return "\n".join(lines)
 
 
@@ -221,7 +215,7 @@ def _held_back(plan: Plan) -> list[str]:
     return [f"Not proposed again: {held} undone or declined earlier. {again}"]
 
 
-def _left_out(plan: Plan) -> list[str]:
+def _left_out(plan: Plan, path: Path) -> list[str]:
     parts = []
     if plan.suspicious:
         count = len(plan.suspicious)
@@ -230,10 +224,13 @@ def _left_out(plan: Plan) -> list[str]:
             f"Suspicious: {contain} instructions to the reader (possible prompt injection). They "
             "stay unchanged, and nothing is derived from them."
         ]
-        lines += [
-            f"  {shortened_for_stdout(memory.said)} ({clean(memory.memory)})"
-            for memory in plan.suspicious[:MAX_LISTED]
-        ]
+        shown = plan.suspicious[:MAX_LISTED]
+        memories = read_views(path, (memory.memory for memory in shown))
+        for memory in shown:
+            text = dated(memories.get(memory.memory))
+            lines.append(f"  {text} ({clean(memory.memory)})")
+            if (instruction := shortened_for_stdout(memory.said)) not in text:
+                lines.append(f"    contains: {instruction}")
         parts.append("\n".join([*lines, *unlisted(count)]))
     if plan.too_long:
         long = counted(len(plan.too_long), "memory", "memories")
@@ -246,18 +243,18 @@ def _left_out(plan: Plan) -> list[str]:
     return [*parts, *dense_as_text(plan.dense)]
 
 
-def _ending(outcome: Outcome, file: Path, dry_run: bool) -> str:
+def _ending(outcome: Outcome, file: Path, dry_run: bool, writer: Writer) -> str:
     states = outcome.states
     if dry_run:
-        planned = _counted(states) or "nothing planned without a model"
-        parts = [f"{planned}.", *_used(outcome), f"Dry run: {file} was not changed."]
+        planned = _counted(states) or "Nothing planned without a model"
+        parts = [f"{planned}.", *_used(outcome, writer), f"Dry run: {file} was not changed."]
         return clean(" ".join(parts))
     pending: Counter[str] = Counter(
         result.proposal.operation for result in outcome.results if result.state == "pending"
     )
     del states["pending"]
-    ended = [] if pending and not states else [f"{_counted(states) or 'nothing done'}."]
-    ended += _used(outcome)
+    ended = [] if pending and not states else [f"{_counted(states) or 'Nothing done'}."]
+    ended += _used(outcome, writer)
     if states["applied"]:
         ended += [with_file(f"Undo it with: slowwave undo FILE {outcome.run_id}")]
     lines = [" ".join(ended)] if ended else []
@@ -267,10 +264,12 @@ def _ending(outcome: Outcome, file: Path, dry_run: bool) -> str:
     return "\n".join(map(clean, lines))
 
 
-def _used(outcome: Outcome) -> list[str]:
+def _used(outcome: Outcome, writer: Writer) -> list[str]:
     usage = outcome.usage
     if not usage.calls and not usage.cached:
         return []
+    if writer.model == AGENT:
+        return [f"{counted(usage.cached, 'answer')} from the agent."]
     cost = "unknown" if usage.cost_usd is None else usd_of(usage.cost_usd)
     tokens = usage.prompt_tokens + usage.completion_tokens
     return [

@@ -112,7 +112,7 @@ def model_failure(
     if recordings is not None and not recordings.asks:
         todo = "Add the answers to the recording, and repeat the run."
     elif states == {"skipped"} and writer.refused is None:
-        todo = "The next run asks again."
+        todo = "The next run asks again, within the same limit: raise it to ask more at once."
         if not outcome.usage.calls:
             todo = "What is left of the budget does not cover another call: raise the limit."
     else:

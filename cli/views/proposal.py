@@ -7,7 +7,7 @@ from dataclasses import asdict, dataclass, field, replace
 from typing import TYPE_CHECKING, Any, cast
 
 from slowwave.cli.terminal.output import clean
-from slowwave.cli.terminal.wording import time_of
+from slowwave.cli.terminal.wording import shortened_for_stdout, time_of
 from slowwave.consolidation.proposals import Proposal, Result, Savings
 from slowwave.consolidation.running.kept_proposal import VECTOR, kept_from_decision
 from slowwave.store.kept_form import KEPT
@@ -93,18 +93,21 @@ class ProposalView:
             return missing(memory_id, before) if before else missing(memory_id)
         return replace(memory, content=before) if before else memory
 
-    def lines(self, verbose: bool = False) -> Iterator[str]:
-        """Yield it line by line. verbose: with the similarity of its sources, and its trust."""
+    def lines(self, verbose: bool = False, whole: bool = False) -> Iterator[str]:
+        """Yield it line by line.
+
+        verbose: with the similarity of its sources, and its trust. whole: as in `dated`.
+        """
         proposal = self.proposal
         about = "; ".join([proposal.reason, *self._numbers(verbose)])
         yield ""
         yield clean(f"{proposal.operation} {proposal.id[:8]} ({self.state}): {about}")
         for is_leaving, memory in self.sources:
-            yield f"  {'-' if is_leaving else '*'} {dated(memory)}"
+            yield f"  {'-' if is_leaving else '*'} {dated(memory, whole)}"
         if self.why:
             yield clean(f"  ! {self.why}")
-        result = self._result_line()
-        if self.state in _DISCARDED:
+        result = self._result_line(whole)
+        if self.state in _DISCARDED or (self.effect == "discarded" and proposal.keeps_text):
             yield f"    would have been: {result}"
         if self.effect == "discarded":
             return
@@ -123,11 +126,11 @@ class ProposalView:
             if self.worth is not None and self.worth.trust is not None:
                 yield f"trust {self.worth.trust:g}"
 
-    def _result_line(self) -> str:
+    def _result_line(self, whole: bool) -> str:
         """Return the result on one line, with the day and file of a result that is a source."""
         if self.proposal.keeps_text:
-            return dated(self.memories.get(self.proposal.survivor or ""))
-        return clean(self.draft or "")
+            return dated(self.memories.get(self.proposal.survivor or ""), whole)
+        return (clean if whole else shortened_for_stdout)(self.draft or "")
 
 
 def view_result(result: Result, memories: Mapping[str, MemoryView] | None = None) -> ProposalView:
@@ -153,9 +156,9 @@ def view_result(result: Result, memories: Mapping[str, MemoryView] | None = None
 def _unchanged_survivor(
     proposal: Proposal, state: str, memories: Mapping[str, MemoryView]
 ) -> dict[str, str]:
-    """Return the text of a survivor that would grow, but has not grown yet."""
+    """Return the text of a survivor that would grow, but has not grown."""
     survivor = memories.get(proposal.survivor or "")
-    is_grown = state not in ("planned", "pending")
+    is_grown = state in ("applied", "approved", "undone")
     return {} if survivor is None or is_grown else {survivor.id: survivor.content}
 
 

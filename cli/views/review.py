@@ -10,8 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from slowwave.cli.terminal.exits import Code
 from slowwave.cli.terminal.output import clean, with_file
-from slowwave.cli.terminal.signals import signals_of_this_command
-from slowwave.cli.terminal.wording import counted
+from slowwave.cli.terminal.wording import counted, shortened_for_stdout
 
 from .memory import MemoryView, sort_by_time
 from .proposal import is_reworded, proposal_as_json, sources_as_json, view_pending, view_result
@@ -82,7 +81,7 @@ def _decided_as_text(file: Path, decided: ReviewResult) -> str:
         if result.why:
             lines.append(f"  ! {result.why}")
         if result.state == "applied":
-            lines.append(f"  = {proposal.draft.text}")
+            lines.append(f"  = {shortened_for_stdout(proposal.draft.text)}")
     states = Counter(result.state for result in results)
     counts = ", ".join(f"{count} {state}" for state, count in sorted(states.items()))
     if not states["applied"]:

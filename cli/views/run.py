@@ -27,13 +27,13 @@ if TYPE_CHECKING:
 _SHORT = 13
 # How a person or an agent decided, by what the options of a run record.
 _DECIDED = {
-    "plan": "a plan",
-    "correct": "a correction",
-    "pin": "a pin",
-    "unpin": "a pin",
-    "retract": "a retraction",
-    "keep": "a settled conflict",
-    "both": "a settled conflict",
+    "plan": "plan",
+    "correct": "correction",
+    "pin": "pin",
+    "unpin": "pin",
+    "retract": "retraction",
+    "keep": "settled conflict",
+    "both": "settled conflict",
 }
 
 
@@ -185,14 +185,14 @@ def _writer_of(run: Run) -> str:
     """Return what wrote the drafts of a run; a purge, a review and a plan write none."""
     options = run.options
     if options.get(OPTION):
-        return "none: a purge"
+        return "none (purge)"
     if FORGOTTEN in options:
-        return "none: forgotten"
+        return "none (forget)"
     if options.get(DECIDED):
-        return f"none: {_DECIDED.get(str(options[DECIDED]), 'a review')}"
+        return f"none ({_DECIDED.get(str(options[DECIDED]), 'review')})"
     if PHASE in options:
-        return f"none: {options[PHASE]}"
+        return f"none ({options[PHASE]})"
     if DROPPED in options:
-        return "none: dropped"
+        return "none (drop)"
     writer = str(options.get("model") or "no model")
     return f"{writer} (conversations)" if INGESTED in options else writer

@@ -6,7 +6,7 @@ Only what the file records counts. Nothing is written, and no vector or model is
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from itertools import groupby
@@ -32,6 +32,7 @@ from slowwave.store.shown_to_model import read_disputes, read_settled
 
 FindingKind = Literal[
     "orders",
+    "secret",
     "blank",
     "verbatim",
     "too long",
@@ -91,7 +92,7 @@ class Audit:
 
 @dataclass(frozen=True)
 class AuditOptions:
-    """What counts as near its end."""
+    """What counts as a secret, and as near its end."""
 
     # () means all.
     tenants: tuple[str, ...]
@@ -99,6 +100,8 @@ class AuditOptions:
     # The limit of each tenant; None: no limit.
     max_active: int | None
     within: timedelta
+    # Returns the kinds of secret in a text.
+    kinds_of_secrets: Callable[[str], tuple[str, ...]]
 
 
 def audit(path: Path, options: AuditOptions, now: datetime) -> Audit:
@@ -110,7 +113,7 @@ def audit(path: Path, options: AuditOptions, now: datetime) -> Audit:
         seconds = to_epoch_seconds(file, moment)
         written = read_written_trusts(file)
         findings = [
-            *_find_in_texts(file, tenants, moment, written),
+            *_find_in_texts(file, tenants, moment, written, options),
             *_find_doubtful(read_support(file, tenants), written),
             *_find_leaving(ages, options, seconds),
             *_find_faded(ages, seconds),
@@ -128,7 +131,11 @@ def _count_by_tenant(ages: Iterable[MemoryAge]) -> Counter[str]:
 
 
 def _find_in_texts(
-    file: MemoryFile, tenants: Sequence[str], now: str, written: Mapping[str, float]
+    file: MemoryFile,
+    tenants: Sequence[str],
+    now: str,
+    written: Mapping[str, float],
+    options: AuditOptions,
 ) -> Iterator[Finding]:
     """Yield what is wrong with single texts, and which texts contradict each other."""
     cache = Cache(read_findings(file))
@@ -137,6 +144,8 @@ def _find_in_texts(
         features = features_of(memories, cache)
         for memory in memories:
             yield from _find_in_text(memory, features[memory.content_hash])
+            if secrets := options.kinds_of_secrets(memory.content):
+                yield Finding("secret", tenant, (memory.id,), ", ".join(secrets))
             if _is_distrusted(written, memory.id, memory.trust, memory.generation):
                 why = f"trust {memory.trust:g}"
                 yield Finding("distrusted", tenant, (memory.id,), why)

@@ -130,7 +130,7 @@ def find_stale(result: Result, memories: Mapping[str, Memory]) -> str | None:
         elif content_hash(memory.content) != planned:
             change = "was changed"
         elif memory.status != "active":
-            change = f"is {memory.status}"
+            change = f"has been {memory.status}"
         elif memory.tenant != proposal.tenant:
             change = "moved to another tenant"
         elif (

@@ -95,7 +95,7 @@ class Density(Struct, frozen=True, array_like=True):
         }
         present = sorted((item for item in shares.items() if item[1]), key=lambda item: -item[1])
         named = ", ".join(f"{name} {share:.0%}" for name, share in present)
-        return f"{self.score:g} of {DENSE:g}: {named or 'sentences'}"
+        return f"density {self.score:g} (limit {DENSE:g}): {named or 'sentences'}"
 
 
 def density_of(text: str) -> Density:

@@ -300,7 +300,7 @@ def _refuse_another_format(named: Format, file: Path) -> None:
 
 
 def _looks(file: Path, format: Format) -> str:
-    return f"{file} looks like {format.name}, {format.about}"
+    return f"{file} looks like the format {format.name} ({format.about})"
 
 
 def _why_read_only(format: Format, file: Path) -> str | None:

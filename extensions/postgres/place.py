@@ -59,7 +59,9 @@ def _tenant(url: DatabaseUrl, format: str | None, state: Path | None) -> Place:
     named = url if url.tenant is not None else _only_tenant(url, kind)
     read_only = None
     if format is None and not has_mirror(named, kind):
-        read_only = unconfirmed(f"{named} looks like {kind.name}, {kind.about}", kind.name)
+        read_only = unconfirmed(
+            f"{named} looks like the format {kind.name} ({kind.about})", kind.name
+        )
     return mirrored_place(named, TenantMirror.of(named, kind), read_only)
 
 

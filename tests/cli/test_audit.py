@@ -161,6 +161,20 @@ def test_an_audit_lists_contradictions_and_pending_proposals(memory_file: Path, 
     assert cli("audit", memory_file, "--tenant", "nobody").code == 1
 
 
+def test_an_audit_counts_secrets_by_kind_without_printing_them(memory_file: Path, cli: Cli) -> None:
+    password, token = "Zx9!kk31", f"ghp_{'a1B2c3D4' * 4}e5F6"
+    texts = [f"The router's password is {password}.", f"GitHub: {token}", "The wiki is in Oslo."]
+    fill(memory_file, [{"id": f"m{place}", "content": text} for place, text in enumerate(texts)])
+    secrets = kinds(memory_file, cli)["secret"]
+    assert {str(finding["why"]) for finding in secrets} == {"Password or Token", "GitHub Token"}
+    assert {finding["command"] for finding in secrets} == {
+        f"slowwave forget {memory_file} {memory_id}" for memory_id in ("m0", "m1")
+    }
+    shown = cli("audit", memory_file).says("1 Password or Token", "1 GitHub Token").out
+    assert password not in shown
+    assert token not in shown
+
+
 def test_rules_prints_rules_with_their_evidence(with_rules: Path, cli: Cli) -> None:
     printed = cli("rules", with_rules, "--json").json
     rules = [(rule["text"], len(rule["evidence"]), rule["days"]) for rule in printed["rules"]]

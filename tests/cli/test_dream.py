@@ -70,7 +70,7 @@ def test_answers_equal_a_replay(retold: Path, tmp_path: Path, cli: Cli, give: Gi
         ended = give(answers_to(questions, answer)).ends(0)
     assert kinds == ["write", "check"]
     assert result_of(retold) == result_of(replayed)
-    assert "Kept 1 answer." in ended.out
+    ended.says("Kept 1 answer.", "2 answers from the agent.")
     (run,) = rows(retold, "SELECT id FROM runs")
     assert f"slowwave undo {retold} {run['id']}" in ended.out
     assert cli("undo", retold).code == 0

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections import Counter
+from io import BytesIO, TextIOWrapper
 from pathlib import Path
 
 import pytest
@@ -48,6 +49,52 @@ def test_only_a_limit_shortens_a_list(memory_file: Path, cli: Cli) -> None:
     fill(memory_file, [{"content": text}, {"content": "The lift is out of order."}])
     assert text in cli("list", memory_file).out
     assert "... 1 more" in cli("list", memory_file, "--limit", 1).out
+
+
+def test_an_import_groups_skipped_lines_by_their_problem(
+    memory_file: Path, tmp_path: Path, cli: Cli
+) -> None:
+    memories, source = (
+        daily(["A.", "B.", "C.", "D.", "E.", "F.", "G."], "m"),
+        tmp_path / "more.jsonl",
+    )
+    fill(memory_file, memories)
+    lines = [*map(json.dumps, memories), '{"content": "New."}', '{"content": ""}', "x"]
+    source.write_text("\n".join(lines))
+    ended = cli("import", memory_file, source, "--skip-invalid").ends(0)
+    assert ended.err.splitlines() == [
+        "Skipped line 1: a memory with this id already exists: m-00.",
+        "Skipped 6 more lines for the same reason: 2, 3, 4, 5, 6 and others.",
+        "Skipped line 9: content must have at least 1 character.",
+        "Skipped line 10: it is not valid JSON, at column 1.",
+    ]
+    assert "Imported 1 memory" in ended.out
+
+
+def test_add_reads_stdin_and_show_prints_its_lines(
+    memory_file: Path, cli: Cli, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    text = "The lift is out of order.\nThe stairs are open."
+    monkeypatch.setattr("sys.stdin", TextIOWrapper(BytesIO(f"{text}\n".encode())))
+    added = cli("add", memory_file, "-").ends(0).out.strip()
+    cli("show", memory_file, added).says(f"{added}\n{text}\n\n")
+    monkeypatch.setattr("sys.stdin", TextIOWrapper(BytesIO(b"\xff")))
+    cli("add", memory_file, "-").ends(1, "This memory is not valid")
+
+
+def test_conflicts_name_their_tenants_if_there_are_more_than_one(
+    memory_file: Path, cli: Cli
+) -> None:
+    texts = [f"Billing listens on port {port}." for port in (8080, 8081)]
+    fill(memory_file, [{"content": text, "tenant": "ana"} for text in texts])
+    assert "tenant" not in cli("conflicts", memory_file).says("8080 vs. 8081").out
+    fill(memory_file, texts)
+    cli("conflicts", memory_file).says(", tenant ana\n", ", tenant default\n")
+
+
+def test_a_tenant_has_one_line(memory_file: Path, cli: Cli) -> None:
+    cli("add", memory_file, "x", "--tenant", "a\nb").ends(1, "must be one line")
+    assert rows(memory_file, "SELECT id FROM memories") == []
 
 
 def test_show_prints_a_memory(night: Path, cli: Cli) -> None:

@@ -334,7 +334,7 @@ def test_an_undone_run_leaves_nothing_pending(waiting: Path, cli: Cli) -> None:
 def test_proposals_of_an_operation_are_approved_in_a_run(waiting: Path, cli: Cli) -> None:
     ended = cli("review", "approve", waiting, "--operation", "merge", "--json").json
     assert short_ids(ended["proposals"]) == [MERGE]
-    cli("log", waiting, ended["run"]).says("none: a review", f"merge {MERGE} (applied)")
+    cli("log", waiting, ended["run"]).says("none (review)", f"merge {MERGE} (applied)")
 
 
 def test_approving_a_stale_proposal_changes_nothing(waiting: Path, cli: Cli) -> None:
@@ -753,21 +753,20 @@ def test_an_interruption_at_a_commit_leaves_its_proposals_in_the_report(
     (report,) = rows(waiting, "SELECT report FROM runs WHERE outcome = 'interrupted'")
     applied = list(states(waiting).values()).count("applied")
     assert json.loads(report["report"])["states"]["applied"] == applied > 0
-    assert [result.state for result in decided.results].count("applied") == applied
 
 
-class InterruptedByItsProgram(Progress):
-    """Raises what Ctrl-C raises in a Python program, once something is applied."""
-
-    def stage(self, name: str, done: int, total: int) -> None:
-        if name == "applying":
-            raise KeyboardInterrupt
-
-
-def test_the_interruption_of_a_python_program_is_raised(waiting: Path, embedder: Embedder) -> None:
-    with maintenance_lock(waiting), open_writing(waiting) as file:
-        results = [pending.result for pending in read_queue(file)]
-        progress = InterruptedByItsProgram()
-        with pytest.raises(KeyboardInterrupt):
-            Approval(file, embedder, datetime.now(UTC), "approve", progress).apply(results)
-    assert "interrupted" in {row["outcome"] for row in rows(waiting, "SELECT outcome FROM runs")}
+def test_a_terminal_shows_long_texts_whole_only_where_they_are_decided_on(
+    memory_file: Path, cli: Cli, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    text = f"The gateway {'is slow today and ' * 30}will be replaced"
+    fill(memory_file, [{"id": "a", "content": text}, {"id": "b", "content": f"{text}."}])
+    monkeypatch.setattr("sys.stdout.isatty", lambda: True, raising=False)
+    dry = "maintain", memory_file, "--dry-run"
+    assert "be replaced" not in cli(*dry).says("The gateway is slow").out
+    assert cli(*dry, "--verbose").out.replace("\n", " ").count("be replaced") == 2
+    assert "be replaced" not in cli(*NIGHT_OF, memory_file).out
+    assert "be replaced" not in cli("review", memory_file).says("The gateway is slow").out
+    (proposal,) = queue(cli, memory_file)
+    cli("review", memory_file, proposal["id"]).says("be replaced")
+    assert "be replaced" not in cli("review", "approve", memory_file, proposal["id"]).out
+    assert "be replaced" not in cli("log", memory_file, "--diff").says("The gateway is slow").out

@@ -99,7 +99,10 @@ def test_file_is_a_setting(memory_file: Path, cli: Cli, monkeypatch: pytest.Monk
 @pytest.mark.parametrize(
     ("text", "sentence"),
     [
-        ("tenannt = 'x'", "unknown key, tenannt. Did you mean tenant?\n"),
+        (
+            "tenannt = 'x'",
+            "unknown key, tenannt. Did you mean tenant? Correct it, or pass another ",
+        ),
         ("colour = 'x'", "an unknown key, colour. docs/configuration.md lists all"),
         ("[maintain]\nmodel = 'x'", "it has a table, [maintain]: put its keys at the top"),
         ("monthly_budget = 'x'", "monthly_budget: 'x' is not an amount such as 2 USD"),
@@ -189,6 +192,15 @@ def test_settings_of_a_model_are_ignored_without_one(memory_file: Path, cli: Cli
     record = memory_file.with_name("record.jsonl")
     memory_file.with_name("slowwave.toml").write_text(f"checker = 'none'\nrecord = '{record}'\n")
     assert (cli("maintain", memory_file).code, record.exists()) == (0, False)
+
+
+@pytest.mark.parametrize("gate", ["enabled = false", "min_new = 5"])
+def test_a_closed_gate_reports_the_keys_of_a_run(gate: str, memory_file: Path, cli: Cli) -> None:
+    keys = cli("maintain", memory_file, "--json").json.keys()
+    memory_file.with_name("slowwave.toml").write_text(f"{gate}\n")
+    closed = cli("maintain", memory_file, "--json").json
+    assert (closed.keys(), closed["proposals"], closed["before"]) == (keys, [], None)
+    assert gate.startswith(closed["gate"]["name"])
 
 
 def test_the_kill_switch_applies_to_fleets(memory_file: Path, cli: Cli) -> None:

@@ -594,7 +594,7 @@ def test_dry_and_real_runs_have_the_same_keys(lived: Path, cli: Cli) -> None:
     for phase in ("expire", "limit"):
         assert list(dry[phase]) == list(real[phase])
         assert (dry[phase]["run"], real[phase]["run"] is None) == (None, False)
-    cli("log", lived).says("none: expire", "none: limit")
+    cli("log", lived).says("none (expire)", "none (limit)")
     limit = real["limit"]
     cli("log", lived, limit["run"]).says(f"{len(limit['archived'])} memories archived.")
 

@@ -103,7 +103,7 @@ def test_a_declined_proposal_is_applied_only_with_reconsider(twice: Path, cli: C
     backup = entry_about("backup", json.loads(plan.read_text())["proposals"])["proposal"]["id"]
     assert cli("review", "decline", twice, backup, "--reason", "no").code == 0
     cli("review", "apply", twice, plan).ends(3).says("declined by a person: no")
-    cli("log", twice).says("none: a plan")
+    cli("log", twice).says("none (plan)")
     # Not even if the plan requests it.
     plan.write_text(json.dumps(json.loads(plan.read_text()) | {"reconsider": True}))
     cli("review", "apply", twice, plan).says("declined by a person: no")

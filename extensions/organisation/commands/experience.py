@@ -205,7 +205,7 @@ def _lines(compressed: Compressed) -> list[str]:
     learned = compressed.learned
     ratio = f", {learned.ratio:g} times shorter" if learned and learned.has_decisions else ""
     lines = [
-        f"{compressed.task.name}: {traces}{ratio}, {compressed.state}"
+        f"{compressed.task.name.rstrip('.')}: {traces}{ratio}, {compressed.state}"
         + (f": {compressed.why}" if compressed.why else "")
     ]
     if compressed.tokens:

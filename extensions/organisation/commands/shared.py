@@ -176,9 +176,9 @@ def _line(entry: SharedEntry) -> str:
 
     content = f": {entry.content}" if entry.operation == "publish" else ""
     if entry.operation == "admit":
-        content = f": {authors_of([entry])[entry.subject].described()}"
+        content = f" as {authors_of([entry])[entry.subject].described()}"
     reason = f" ({entry.reason})" if entry.reason else ""
     return (
-        f"{entry.sequence}  {entry.at[:16]}  {entry.author} {entry.operation} {entry.subject}, "
-        f"version {entry.version}{content}{reason}"
+        f"{entry.sequence}  {entry.at[:16]}  {entry.author} {entry.operation} {entry.subject} "
+        f"(version {entry.version}){content}{reason}"
     )

@@ -65,7 +65,7 @@ class Author:
 
     def described(self) -> str:
         """Return what kind of author it is, for a message."""
-        return "a human" if self.kind == "human" else f"an agent of seniority {self.seniority}"
+        return "a human" if self.kind == "human" else f"an agent with seniority {self.seniority}"
 
 
 def authors_of(entries: Iterable[SharedEntry]) -> dict[str, Author]:
@@ -212,9 +212,9 @@ class _Change:
         raise NotAllowed(
             f"'{name}' may not {operation} '{last.subject}': it is {author.described()}, and "
             f"version {last.version} is by '{last.author}', {last_author.described()}.",
-            "Its author or another human may."
+            "Its author, or another human, may do it."
             if last.kind == "human"
-            else "Its author, an agent of higher seniority or a human may.",
+            else "Its author, an agent of higher seniority or a human may do it.",
         )
 
     def human(self) -> Author:
@@ -309,7 +309,8 @@ def _refuse_unpublished_memories(file: MemoryFile) -> None:
     if file.value("SELECT 1 FROM memories WHERE tenant = ? LIMIT 1", [SHARED_TENANT]) is not None:
         raise StoreError(
             f"The tenant '{SHARED_TENANT}' of {file.path} has memories that were not published.",
-            "Move them to another tenant first: this one is for shared facts only.",
+            "Nothing was changed. This tenant is for shared facts only, so move them first, with "
+            "any SQLite client: UPDATE memories SET tenant = 'NAME' WHERE tenant = 'shared'",
         )
 
 

@@ -102,7 +102,7 @@ def test_without_a_model_messages_are_queued_once(memory_file: Path, ingest: Cli
 
 
 def test_reading_a_message_again_changes_nothing(
-    memory_file: Path, chat: Path, ask: Cli, server: ModelServer
+    memory_file: Path, chat: Path, ask: Cli, cli: Cli, server: ModelServer
 ) -> None:
     server.responder = remembering(LYON, COFFEE)
     ask(chat)
@@ -110,6 +110,8 @@ def test_reading_a_message_again_changes_nothing(
     planned = ask(chat, "--again", "--dry-run", "--ask")
     again = ask(chat, "--again")
     assert {state for state, _ in states(again)} == {"told"}
+    shown = cli("ingest", memory_file, chat, "--again", *asking(server)[:-1])
+    shown.says("2 answers from the cache.")
     assert states(planned) == states(again)
     assert picture(memory_file, EVERY_TABLE) == before
 

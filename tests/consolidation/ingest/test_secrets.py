@@ -65,7 +65,7 @@ def test_masked_secrets_are_in_no_table_question_recording_or_report(
     assert traces(talk.parent, talk) == []
     assert bool(server.asked) == is_read
     assert ("[masked: GitHub Token]" in queued(memory_file)) != is_read
-    cli("ingest", memory_file, talk, "--again").says("message 3 masked: GitHub Token")
+    cli("ingest", memory_file, talk, "--again").says("; GitHub Token in message 3.")
 
 
 def test_allow_secrets_keeps_secrets(memory_file: Path, talk: Path, cli: Cli) -> None:

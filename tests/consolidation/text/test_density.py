@@ -49,8 +49,8 @@ def test_hardly_any_memory_of_the_fixtures_is_dense() -> None:
 
 
 def test_a_density_is_explained_with_its_numbers() -> None:
-    assert density_of(COMPOSE).why.startswith("0.97 of 0.5: structured data 100%")
-    assert density_of("Aino restarts it.").why == "0 of 0.5: sentences"
+    assert density_of(COMPOSE).why.startswith("density 0.97 (limit 0.5): structured data 100%")
+    assert density_of("Aino restarts it.").why == "density 0 (limit 0.5): sentences"
 
 
 def test_key_facts_are_addresses_settings_versions_and_ids() -> None:
@@ -143,4 +143,4 @@ def test_a_second_night_reports_the_same_and_is_a_no_op(memory_file: Path, cli: 
     assert (again["ways"], again["run"]) == (first, None)
     shown = cli("maintain", memory_file, "--consolidate", "--dry-run").out
     assert f"Kept verbatim: {len(DENSE_TEXTS)} memories" in shown
-    assert "density 0.97 of 0.5: structured data 100%" in shown
+    assert "density 0.97 (limit 0.5): structured data 100%" in shown

@@ -97,7 +97,7 @@ def test_a_secret_in_a_trace_is_reported(memory_file: Path, cli: Cli) -> None:
         ('{"prompt": "x", "colour": "red"}', "colour"),
         ('{"prompt": "x", "steps": "one"}', "steps"),
         ('{"prompt": "x", "observed_at": "yesterday"}', "observed_at"),
-        ("not json", "invalid JSON"),
+        ("not json", "not valid JSON"),
     ],
 )
 def test_an_invalid_line_adds_nothing(memory_file: Path, cli: Cli, line: str, output: str) -> None:

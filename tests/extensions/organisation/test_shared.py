@@ -131,7 +131,7 @@ def test_facts_and_authors_as_of_a_day_are_shown(org: Path, cli: Cli) -> None:
     assert "aino" in names[-1]
     none = cli("shared", org, "authors", "--as-of", "2001-01-01").out
     assert none.endswith(": there are no authors as of 2001-01-01.\n")
-    assert "admit aino, version 1: a human" in cli("shared", org, "log", "aino").out
+    assert "admit aino (version 1) as a human" in cli("shared", org, "log", "aino").out
 
 
 def test_a_clock_that_was_set_back_does_not_rewrite_history(org: Path) -> None:
