@@ -26,7 +26,7 @@ from slowwave.store.places import lines_of
 if TYPE_CHECKING:
     from slowwave.store.exchange import Skipped
 
-_HINT = "Nothing was imported. SOURCE must be a JSON Lines file."
+_HINT = "Nothing was imported. SOURCE must be a JSON Lines file. Another agent's: --from FORMAT."
 # How many bytes of a pipe are buffered in memory; the rest are on disk.
 _IN_MEMORY = 16 * 1024 * 1024
 

@@ -119,7 +119,7 @@ def recall(
     model = SentenceEmbedder(embedder)
     # The real status of archived memories, by id.
     status: dict[str, str] = {}
-    with place.reading() as path, shown_progress(output.quiet) as progress:
+    with place.reading() as path, translate_errors(path), shown_progress(output.quiet) as progress:
         with open_reading(path) as opened:
             shows_tenants = len(tenants(opened)) > 1
         if archived:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from slowwave.cli.terminal.exits import Code
 from slowwave.cli.terminal.output import clean, with_file
+from slowwave.cli.terminal.signals import signals_of_this_command
 from slowwave.cli.terminal.wording import counted, shortened_for_stdout
 
 from .memory import MemoryView, sort_by_time

@@ -753,6 +753,24 @@ def test_an_interruption_at_a_commit_leaves_its_proposals_in_the_report(
     (report,) = rows(waiting, "SELECT report FROM runs WHERE outcome = 'interrupted'")
     applied = list(states(waiting).values()).count("applied")
     assert json.loads(report["report"])["states"]["applied"] == applied > 0
+    assert [result.state for result in decided.results].count("applied") == applied
+
+
+class InterruptedByItsProgram(Progress):
+    """Raises what Ctrl-C raises in a Python program, once something is applied."""
+
+    def stage(self, name: str, done: int, total: int) -> None:
+        if name == "applying":
+            raise KeyboardInterrupt
+
+
+def test_the_interruption_of_a_python_program_is_raised(waiting: Path, embedder: Embedder) -> None:
+    with maintenance_lock(waiting), open_writing(waiting) as file:
+        results = [pending.result for pending in read_queue(file)]
+        progress = InterruptedByItsProgram()
+        with pytest.raises(KeyboardInterrupt):
+            Approval(file, embedder, datetime.now(UTC), "approve", progress).apply(results)
+    assert "interrupted" in {row["outcome"] for row in rows(waiting, "SELECT outcome FROM runs")}
 
 
 def test_a_terminal_shows_long_texts_whole_only_where_they_are_decided_on(
