@@ -34,12 +34,7 @@ def shared_tenants(file: MemoryFile) -> tuple[str, ...]:
 
 
 def refuse_unpublished(tenant: str) -> None:
-    """Raise `StoreError` for the tenant of shared facts, or a name of more than one line.
-
-    That is reserved even if nothing is shared yet.
-    """
-    if [tenant] != tenant.splitlines():
-        raise StoreError("The name of a tenant must be one line.", "Nothing was changed.")
+    """Raise `StoreError` for the tenant of shared facts, even if nothing is shared yet."""
     if tenant == SHARED_TENANT:
         raise StoreError(
             f"The tenant '{SHARED_TENANT}' contains only published shared facts.",

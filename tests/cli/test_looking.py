@@ -92,11 +92,6 @@ def test_conflicts_name_their_tenants_if_there_are_more_than_one(
     cli("conflicts", memory_file).says(", tenant ana\n", ", tenant default\n")
 
 
-def test_a_tenant_has_one_line(memory_file: Path, cli: Cli) -> None:
-    cli("add", memory_file, "x", "--tenant", "a\nb").ends(1, "must be one line")
-    assert rows(memory_file, "SELECT id FROM memories") == []
-
-
 def test_show_prints_a_memory(night: Path, cli: Cli) -> None:
     shown = cli("show", night, "smoke-05", "--json").json["memory"]
     row = rows(night, "SELECT * FROM memories WHERE id = 'smoke-05'")[0]

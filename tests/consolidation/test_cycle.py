@@ -21,7 +21,7 @@ from slowwave.store.errors import StoreError
     [
         ("UPDATE memories SET content = 'Pavel has it.' WHERE id = 'lease-00'", "was changed"),
         ("DELETE FROM memories WHERE id = 'lease-00'", "was deleted"),
-        ("UPDATE memories SET status = 'archived' WHERE id = 'lease-00'", "is archived"),
+        ("UPDATE memories SET status = 'archived' WHERE id = 'lease-00'", "has been archived"),
         ("UPDATE memories SET tenant = 'elsewhere' WHERE id = 'lease-00'", "moved"),
     ],
 )

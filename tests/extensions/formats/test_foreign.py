@@ -104,9 +104,7 @@ def test_nothing_is_merged_across_tenants(name: str, path: Path, cli: Cli) -> No
 def test_without_dates_a_later_line_is_not_newer(name: str, path: Path, cli: Cli) -> None:
     with served(answering(latest_port, approval)) as model:
         done = cli("maintain", path, "--format", name, "--json", *model).json
-    (update,) = [proposal for proposal in done["proposals"] if proposal["operation"] == "update"]
-    assert update["state"] == "rejected"
-    assert "nothing shows which value is the newer one" in update["why"]
+    assert "update" not in {proposal["operation"] for proposal in done["proposals"]}
     assert "1970" not in path.read_text()
     assert {"8080", "9090"} in [set(conflict["values"]) for conflict in done["conflicts"]]
 
