@@ -101,8 +101,8 @@ def account_as_json(totals: Totals, shards: Sequence[ShardState] = ()) -> dict[s
             ]
             for name, named in (("troubles", totals.troubles), ("set_aside", totals.set_aside))
         },
-        "longest": [{"file": key, "seconds": seconds} for key, seconds in totals.longest],
-        "largest": [{"file": key, "tokens": tokens} for key, tokens in totals.largest],
+        "longest": [{"file": key, "seconds": seconds} for seconds, key in totals.longest],
+        "largest": [{"file": key, "tokens": tokens} for tokens, key in totals.largest],
         "shards": [shard._asdict() for shard in shards],
     }
 
@@ -124,7 +124,7 @@ def account_as_text(totals: Totals, named: str, shards: Sequence[ShardState] = (
     if totals.largest:
         yield ""
         yield "The largest files:"
-        yield from (f"  {tokens:8,} tokens  {key}" for key, tokens in totals.largest[:5])
+        yield from (f"  {tokens:8,} tokens  {key}" for tokens, key in totals.largest[:5])
 
 
 def _sums(totals: Totals) -> Iterator[str]:
