@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from rich.text import Text
 from textual.widgets import DataTable
-from textual.widgets.data_table import RowDoesNotExist
 
 from .session import Session
 from .texts import first_words, searchable_text
@@ -60,12 +59,8 @@ class QueueTable(DataTable[Text]):
 
     def move_to(self, key: str | None) -> None:
         """Move the cursor to a proposal, if it is listed."""
-        if key is None:
-            return
-        try:
-            self.move_cursor(row=self.get_row_index(key))
-        except RowDoesNotExist:
-            return
+        if key in self.keys:
+            self.move_cursor(row=self.keys.index(key))
 
     def move_to_open(self) -> None:
         """Move the cursor to the next open proposal, unless it is at an open one."""
