@@ -47,7 +47,11 @@ class QueueTable(DataTable[Text]):
         for key, pending in self.session.queue.items():
             text = searchable_text(pending)
             if all(word in text for word in words):
-                self.add_row(*self._cells(key), key=key)
+                operation = pending.proposal.operation
+                similarity = f"{pending.proposal.mean_similarity:.2f}"
+                beginning = first_words(pending, _MAX_LISTED)
+                cells = self.session.state_of(key), operation, similarity, beginning
+                self.add_row(*map(Text, cells), key=key)
         self.move_to(current)
 
     def refresh_states(self) -> None:
@@ -67,13 +71,3 @@ class QueueTable(DataTable[Text]):
         keys = self.keys
         behind = [*keys[self.cursor_row :], *keys[: self.cursor_row]]
         self.move_to(next((key for key in behind if self.session.is_open(key)), None))
-
-    def _cells(self, key: str) -> tuple[Text, Text, Text, Text]:
-        pending = self.session.queue[key]
-        proposal = pending.proposal
-        return (
-            Text(self.session.state_of(key)),
-            Text(proposal.operation),
-            Text(f"{proposal.mean_similarity:.2f}"),
-            Text(first_words(pending, _MAX_LISTED)),
-        )
