@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -176,8 +177,5 @@ def write_metrics(path: Path, totals: Totals) -> None:
     if totals.cost is not None:
         gauge("model_cost_usd", "Cost of the requests to the model.", totals.cost)
     gauge("complete", "1 if every file was processed.", float(totals.complete))
-    written_at = Gauge(
-        f"{PREFIX}fleet_written_timestamp_seconds", "Time of this export.", registry=registry
-    )
-    written_at.set_to_current_time()
+    gauge("written_timestamp_seconds", "Time of this export.", time.time())
     write_textfile(path, registry)
