@@ -391,6 +391,6 @@ def test_a_column_that_marks_no_deletion_or_has_no_dates_is_named(tmp_path: Path
     cli(*preview, "notes:said,deleted=state:gone").ends(0).says("2 -> 1 memories")
 
 
-def test_formats_names_the_tables_with_texts(sample: tuple[str, Path], cli: Cli) -> None:
-    _, path = sample
+@pytest.mark.usefixtures("name")
+def test_formats_names_the_tables_with_texts(path: Path, cli: Cli) -> None:
     cli("formats", path).ends(10, "It has texts in my notes", f"slowwave maintain {path} --table")
