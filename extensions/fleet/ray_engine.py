@@ -10,7 +10,7 @@ from dataclasses import asdict, replace
 from typing import Any
 
 from slowwave.consolidation.errors import ConsolidationError
-from slowwave.consolidation.model.usage_limits import Portion
+from slowwave.consolidation.model.usage_limits import Portion, UsageLimits
 from slowwave.consolidation.runtime.interruption import Interruption
 from slowwave.extensions.fleet.store.receipt import Receipt
 from slowwave.store.extras import install_hint
@@ -43,7 +43,8 @@ class RayEngine:
             return
         self._connect(ray)
         try:
-            rows = self._rows(replace(job, owner=_OwnerOnRay.begin(ray, job)), due)
+            owner = None if job.owner is None else _OwnerOnRay(job.budget)
+            rows = self._rows(replace(job, owner=owner), due)
             while (row := _next(rows, interruption)) is not None:
                 yield _receipt_of(row)
         finally:
@@ -129,14 +130,8 @@ class _Nights:
 class _OwnerOnRay:
     """The owner of a budget in an actor of its own, which workers on any host can reach."""
 
-    def __init__(self, actor: Any) -> None:
-        self._actor = actor
-
-    @staticmethod
-    def begin(ray: Any, job: FleetJob) -> _OwnerOnRay | None:
-        if job.owner is None:
-            return None
-        return _OwnerOnRay(ray.remote(OwnerInMemory).options(num_cpus=0).remote(job.budget))
+    def __init__(self, budget: UsageLimits) -> None:
+        self._actor = _ray().remote(OwnerInMemory).options(num_cpus=0).remote(budget)
 
     def take(self, lacking: Portion) -> Portion:
         granted: Portion = _ray().get(self._actor.take.remote(lacking))

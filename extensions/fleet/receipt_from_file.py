@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -82,9 +83,10 @@ def receipt_of(
 
 
 def run_ids(path: Path) -> set[str]:
-    """Return the ids of the runs of fleets in a file. Raises `StoreError`."""
-    with open_reading(path) as file:
+    """Return the ids of the runs of fleets in a file; none if it cannot be read."""
+    with suppress(StoreError), open_reading(path) as file:
         return {run.id for run in _fleet_runs(file, None)}
+    return set()
 
 
 def usage_of(runs: Sequence[Run]) -> dict[str, Any]:

@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-import heapq
 from collections import Counter
 from dataclasses import dataclass, field
-from typing import NamedTuple, TypeVar
+from heapq import nlargest
+from typing import NamedTuple
 
 from slowwave.extensions.fleet.store.archive import Archive, ShardNight
 from slowwave.extensions.fleet.store.receipt import Became, Receipt
 from slowwave.store.errors import UnusableFile
 
-_Ranked = TypeVar("_Ranked", tuple[float, str], tuple[int, str])
 _NOT_THERE: tuple[Became, ...] = ("gone", "missing")
 # The first are summed over the files with both counts, the others over all files.
 _BEFORE_AND_AFTER = ("memories_before", "memories_after"), ("tokens_before", "tokens_after")
@@ -48,8 +47,9 @@ class Totals:
     troubles: dict[tuple[Became, str], tuple[int, list[str]]] = field(default_factory=dict)
     # By outcome and reason, for files that have a reason but are well.
     set_aside: dict[tuple[Became, str], tuple[int, list[str]]] = field(default_factory=dict)
-    _longest: list[tuple[float, str]] = field(default_factory=list)
-    _largest: list[tuple[int, str]] = field(default_factory=list)
+    # The files whose runs took longest, with their seconds, and those with the most tokens.
+    longest: list[tuple[float, str]] = field(default_factory=list)
+    largest: list[tuple[int, str]] = field(default_factory=list)
 
     def add(self, receipt: Receipt) -> None:
         """Add a receipt."""
@@ -62,18 +62,11 @@ class Totals:
             count, keys = named.get(why, (0, []))
             named[why] = count + 1, [*keys, receipt.key][:MAX_NAMED]
         if receipt.became not in ("unchanged", "off", *_NOT_THERE):
-            _keep(self._longest, (receipt.seconds, receipt.key))
-        _keep(self._largest, (receipt.tokens_after or 0, receipt.key))
-
-    @property
-    def longest(self) -> list[tuple[str, float]]:
-        """The files whose runs took longest, with their seconds."""
-        return [(key, seconds) for seconds, key in sorted(self._longest, reverse=True)]
-
-    @property
-    def largest(self) -> list[tuple[str, int]]:
-        """The files with the most tokens, with their number."""
-        return [(key, tokens) for tokens, key in sorted(self._largest, reverse=True) if tokens]
+            longest = (*self.longest, (receipt.seconds, receipt.key))
+            self.longest = nlargest(MAX_NAMED, longest)
+        if receipt.tokens_after:
+            largest = (*self.largest, (receipt.tokens_after, receipt.key))
+            self.largest = nlargest(MAX_NAMED, largest)
 
     @property
     def memory_files(self) -> int:
@@ -95,12 +88,6 @@ class Totals:
         self.seconds += receipt.seconds
         is_known = self.cost is not None and receipt.cost is not None
         self.cost = (self.cost or 0.0) + (receipt.cost or 0.0) if is_known else None
-
-
-def _keep(largest: list[_Ranked], item: _Ranked) -> None:
-    heapq.heappush(largest, item)
-    if len(largest) > MAX_NAMED:
-        heapq.heappop(largest)
 
 
 class ShardState(NamedTuple):

@@ -89,7 +89,10 @@ class Worker:
         options: those of this file; by default the job's.
         """
         receipt = self._in_place(item, path, now, options or self._job.options)
-        return _without_names(receipt, str(path.resolve()), str(path))
+        why = receipt.why
+        for name in (str(path.resolve()), str(path)):
+            why = why and why.replace(name, "FILE")  # so that many files have one reason
+        return replace(receipt, why=why)
 
     def _in_place(self, item: Item, path: Path, now: datetime, options: CycleOptions) -> Receipt:
         if not path.exists():
@@ -160,13 +163,6 @@ class Worker:
             self._interruption.close()
             if isinstance(writer, ModelWriter):
                 writer.give_back()
-
-
-def _without_names(receipt: Receipt, *names: str) -> Receipt:
-    """Replace its names by FILE, so that many files with the same error have one reason."""
-    for name in names:
-        receipt = replace(receipt, why=receipt.why and receipt.why.replace(name, "FILE"))
-    return receipt
 
 
 def _refused(item: Item, error: StoreError) -> Receipt:

@@ -85,7 +85,6 @@ class OpenTable(OpenSqlite):
 
     def __init__(self, db: sqlite3.Connection, path: Path, named: Named) -> None:
         super().__init__(db, path, None)
-        db.text_factory = lambda raw: raw.decode(errors="replace")
         self._named = named
         self._table = quoted(named.table)
         self._columns = columns_of(db, named.table)

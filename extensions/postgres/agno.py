@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from slowwave.extensions.formats.base import Image, New, Record
-from slowwave.extensions.formats.database import OURS, moment_since_epoch, place_of
+from slowwave.extensions.formats.database import OURS, key_of, moment_since_epoch, place_of
 
 from .format import PostgresFormat
 from .table import MemoryTable, columns_of, escaped, full_name, may_read
@@ -43,13 +43,11 @@ class _UserMemories(WholeRows):
     id, id_type = "memory_id", "text"
     said_at = "coalesce(updated_at, created_at)"
 
-    def record_of(self, key: str, row: Row) -> Record:
+    def record_of(self, row: Row) -> Record:
         """Return a row as a memory with the time of its last change."""
+        key = key_of(self._tenant, row["memory_id"], row["memory"])
         observed_at = moment_since_epoch(row["updated_at"] or row["created_at"])
         return Record(key, self._tenant, row["memory"], observed_at)
-
-    def text_of(self, row: Row) -> str:
-        return str(row["memory"])
 
     def row_with_text(self, new: New, replaced: Sequence[Row]) -> Row:
         """Return a row with the topics of all replaced rows, and the times of the latest."""
@@ -77,7 +75,7 @@ class _UserMemories(WholeRows):
             "WHERE memory_id = %s",
             [new.text, name],
         )
-        return self._key_of({"memory_id": name, "memory": new.text}), {}
+        return key_of(self._tenant, name, new.text), {}
 
 
 class Agno(PostgresFormat):

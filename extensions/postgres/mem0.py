@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 from urllib.parse import unquote
 
 from slowwave.extensions.formats.base import Image, New, Record
-from slowwave.extensions.formats.database import moment_of, place_of
+from slowwave.extensions.formats.database import key_of, moment_of, place_of
 from slowwave.extensions.formats.vector_model import MAX_SAMPLE, SAMPLES_AT_EITHER_END
 
 from .format import PostgresFormat
@@ -69,14 +69,12 @@ class _Collection(WholeRows):
     said_at = "coalesce(payload ->> 'updated_at', payload ->> 'created_at')"
     unread = ("vector",)
 
-    def record_of(self, key: str, row: Row) -> Record:
+    def record_of(self, row: Row) -> Record:
         """Return a row as a memory with the time of its last change."""
         payload = row["payload"]
+        key = key_of(self._tenant, row["id"], payload["data"])
         observed_at = moment_of(payload.get("updated_at") or payload.get("created_at"))
         return Record(key, _scope_of(payload), payload["data"], observed_at)
-
-    def text_of(self, row: Row) -> str:
-        return str(row["payload"]["data"])
 
     def row_with_text(self, new: New, replaced: Sequence[Row]) -> Row:
         """Return a row with what all replaced rows have in common, and the times of the latest."""
@@ -114,13 +112,12 @@ class _Collection(WholeRows):
         _, name = place_of(key)
         (row,) = self._rows("WHERE id = %s", [name])
         vector = former["vector"] if former else self._vector(new.text)
-        fields = _text_fields(new.text)
         self._conn.execute(
             f"UPDATE {self._table.in_statement} SET vector = %s, payload = payload || %s::jsonb "
             "WHERE id = %s",
-            [vector, json.dumps(fields), name],
+            [vector, json.dumps(_text_fields(new.text)), name],
         )
-        return self._key_of({"id": name, "payload": fields}), {"vector": row["vector"]}
+        return key_of(self._tenant, name, new.text), {"vector": row["vector"]}
 
     def samples(self) -> list[tuple[str, bytes]]:
         """Return texts of the tenant's oldest and latest rows, with their vectors."""

@@ -33,7 +33,7 @@ class WholeRows(OpenTenant):
     unread: ClassVar[tuple[str, ...]] = ()
 
     @abstractmethod
-    def record_of(self, key: str, row: Row) -> Record:
+    def record_of(self, row: Row) -> Record:
         """Return a row as a memory."""
 
     @abstractmethod
@@ -43,10 +43,6 @@ class WholeRows(OpenTenant):
         replaced: the rows that it replaces, the latest last.
         """
 
-    @abstractmethod
-    def text_of(self, row: Row) -> str:
-        """Return the text of a row."""
-
     def read(self) -> list[Record]:
         """Return the rows that are memories and have no end, as they are now."""
         rows = self._rows(
@@ -55,7 +51,7 @@ class WholeRows(OpenTenant):
             [self._tenant],
             without=self.unread,
         )
-        return [self.record_of(self._key_of(row), row) for row in rows]
+        return list(map(self.record_of, rows))
 
     def put(self, new: New) -> str:
         """Add a row like those that it replaces."""
@@ -67,7 +63,7 @@ class WholeRows(OpenTenant):
         )
         row = self.row_with_text(new, replaced)
         self._insert(json.dumps(row))
-        return self._key_of(row)
+        return key_of(self._tenant, row[self.id], new.text)
 
     def retire(self, removal: RemovedEntry, successor: str | None) -> Image:
         """Delete it, and return it completely."""
@@ -86,9 +82,6 @@ class WholeRows(OpenTenant):
         """Insert it again."""
         self._insert(str(image["row"]))
         return str(image["key"])
-
-    def _key_of(self, row: Row) -> str:
-        return key_of(self._tenant, str(row[self.id]), self.text_of(row))
 
     def _rows(
         self, where: str, values: Sequence[object], without: Sequence[str] = ()

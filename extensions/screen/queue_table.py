@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from rich.text import Text
 from textual.widgets import DataTable
-from textual.widgets.data_table import RowDoesNotExist
 
 from .session import Session
 from .texts import first_words, searchable_text
@@ -48,7 +47,11 @@ class QueueTable(DataTable[Text]):
         for key, pending in self.session.queue.items():
             text = searchable_text(pending)
             if all(word in text for word in words):
-                self.add_row(*self._cells(key), key=key)
+                operation = pending.proposal.operation
+                similarity = f"{pending.proposal.mean_similarity:.2f}"
+                beginning = first_words(pending, _MAX_LISTED)
+                cells = self.session.state_of(key), operation, similarity, beginning
+                self.add_row(*map(Text, cells), key=key)
         self.move_to(current)
 
     def refresh_states(self) -> None:
@@ -60,25 +63,11 @@ class QueueTable(DataTable[Text]):
 
     def move_to(self, key: str | None) -> None:
         """Move the cursor to a proposal, if it is listed."""
-        if key is None:
-            return
-        try:
-            self.move_cursor(row=self.get_row_index(key))
-        except RowDoesNotExist:
-            return
+        if key in self.keys:
+            self.move_cursor(row=self.keys.index(key))
 
     def move_to_open(self) -> None:
         """Move the cursor to the next open proposal, unless it is at an open one."""
         keys = self.keys
         behind = [*keys[self.cursor_row :], *keys[: self.cursor_row]]
         self.move_to(next((key for key in behind if self.session.is_open(key)), None))
-
-    def _cells(self, key: str) -> tuple[Text, Text, Text, Text]:
-        pending = self.session.queue[key]
-        proposal = pending.proposal
-        return (
-            Text(self.session.state_of(key)),
-            Text(proposal.operation),
-            Text(f"{proposal.mean_similarity:.2f}"),
-            Text(first_words(pending, _MAX_LISTED)),
-        )

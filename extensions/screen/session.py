@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Literal
 from slowwave.cli.nights.chosen_proposals import apply_chosen, approve, decline
 from slowwave.cli.terminal.wording import counted
 from slowwave.consolidation.running.review_queue import Choice, PendingProposal, read_queue
-from slowwave.store.errors import StoreError
 from slowwave.store.file import open_reading
 
 if TYPE_CHECKING:
@@ -80,9 +79,8 @@ class Session:
         try:
             apply = partial(apply_chosen, choice, words)
             decided = approve(self.place, way, apply, self.embedder)
-        except StoreError:
+        finally:  # others may have become stale
             self._read_again()
-            raise
         applied = {result.proposal.id for result in decided.results if result.state == "applied"}
         state: State = "applied" if words is None else "edited"
         self.decisions += [
@@ -90,8 +88,6 @@ class Session:
             for pending in chosen
             if pending.id in applied
         ]
-        # Others may have become stale.
-        self._read_again()
         messages = [
             f"Not applied, {result.state}: {result.why}"
             for result in decided.results
@@ -106,9 +102,8 @@ class Session:
         pending = self.queue[key]
         try:
             decline(self.place, Choice((key,)), reason.strip() or None)
-        except StoreError:
+        finally:
             self._read_again()
-            raise
         self.decisions.append(UndoableDecision(pending, "declined", None))
         return KeyResult(f"Declined {key[:8]}. It is not proposed again.", key)
 

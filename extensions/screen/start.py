@@ -41,9 +41,7 @@ def show_screen(place: Place, choice: Choice, embedder: Embedder) -> str:
 
 
 def _refuse_without_terminal() -> None:
-    if not (sys.stdin.isatty() and sys.stdout.isatty()):
-        raise typer.BadParameter(with_file(f"--tui requires a terminal. {_WITHOUT}"))
-    if os.environ.get("TERM", "dumb") == "dumb":
-        raise typer.BadParameter(
-            with_file(f"--tui requires a terminal that can draw, unlike TERM=dumb. {_WITHOUT}")
-        )
+    is_terminal = sys.stdin.isatty() and sys.stdout.isatty()
+    if not is_terminal or os.environ.get("TERM", "dumb") == "dumb":
+        what = " that can draw, unlike TERM=dumb" if is_terminal else ""
+        raise typer.BadParameter(with_file(f"--tui requires a terminal{what}. {_WITHOUT}"))

@@ -62,7 +62,7 @@ from .report import (
     fleet_report,
     write_metrics,
 )
-from .worker import prepare_worker, settings_of_workers, writer_of
+from .worker import prepare_worker, set_up_workers, writer_of
 
 if TYPE_CHECKING:
     from slowwave.extensions.fleet.fleet_job import Engine, FleetJob
@@ -222,7 +222,8 @@ def fleet_maintain(
         workers=worker_count,
         database=files.database,
     )
-    with TemporaryDirectory(prefix="slowwave-") as folder, settings_of_workers(worker_count):
+    set_up_workers(worker_count)
+    with TemporaryDirectory(prefix="slowwave-") as folder:
         job = _with_owner(job, Path(folder))
         skipped = partial(_skipped, context, job)
         fleet = Fleet(files, job, _engine(engine, worker_count), archive, own_shard, skipped)

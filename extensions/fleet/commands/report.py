@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -101,8 +102,8 @@ def account_as_json(totals: Totals, shards: Sequence[ShardState] = ()) -> dict[s
             ]
             for name, named in (("troubles", totals.troubles), ("set_aside", totals.set_aside))
         },
-        "longest": [{"file": key, "seconds": seconds} for key, seconds in totals.longest],
-        "largest": [{"file": key, "tokens": tokens} for key, tokens in totals.largest],
+        "longest": [{"file": key, "seconds": seconds} for seconds, key in totals.longest],
+        "largest": [{"file": key, "tokens": tokens} for tokens, key in totals.largest],
         "shards": [shard._asdict() for shard in shards],
     }
 
@@ -124,7 +125,7 @@ def account_as_text(totals: Totals, named: str, shards: Sequence[ShardState] = (
     if totals.largest:
         yield ""
         yield "The largest files:"
-        yield from (f"  {tokens:8,} tokens  {key}" for key, tokens in totals.largest[:5])
+        yield from (f"  {tokens:8,} tokens  {key}" for tokens, key in totals.largest[:5])
 
 
 def _sums(totals: Totals) -> Iterator[str]:
@@ -176,8 +177,5 @@ def write_metrics(path: Path, totals: Totals) -> None:
     if totals.cost is not None:
         gauge("model_cost_usd", "Cost of the requests to the model.", totals.cost)
     gauge("complete", "1 if every file was processed.", float(totals.complete))
-    written_at = Gauge(
-        f"{PREFIX}fleet_written_timestamp_seconds", "Time of this export.", registry=registry
-    )
-    written_at.set_to_current_time()
+    gauge("written_timestamp_seconds", "Time of this export.", time.time())
     write_textfile(path, registry)

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import os
 import signal
-from collections.abc import Iterator
-from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 from slowwave.cli.arguments.model_options import ModelOptions
@@ -21,20 +19,9 @@ _ONE_THREAD = dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM
 _RAY = {"RAY_USAGE_STATS_ENABLED": "0", "RAY_BACKEND_LOG_LEVEL": "fatal"}
 
 
-@contextmanager
-def settings_of_workers(workers: int) -> Iterator[None]:
-    """Set what libraries read on loading, for the processes that begin within the block."""
-    settings = _RAY | (_ONE_THREAD if workers > 1 else {})
-    before = {name: os.environ.get(name) for name in settings}
-    os.environ.update(settings)
-    try:
-        yield
-    finally:
-        for name, value in before.items():
-            if value is None:
-                os.environ.pop(name, None)
-            else:
-                os.environ[name] = value
+def set_up_workers(workers: int) -> None:
+    """Set what libraries read on loading, for this process and those that it begins."""
+    os.environ.update(_RAY | (_ONE_THREAD if workers > 1 else {}))
 
 
 def prepare_worker() -> None:

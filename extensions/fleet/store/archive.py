@@ -13,6 +13,7 @@ import re
 import secrets
 import zlib
 from collections.abc import Iterable, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import datetime
 from pathlib import Path
@@ -169,16 +170,12 @@ class Archive:
         match = _NAME.fullmatch(name)
         assert match is not None  # noqa: S101 - `nights` has matched it
         parts = tuple(sorted(file for file in files if file.endswith(_SUFFIX)))
-        end = self._end(f"{name}/{_END}") if _END in files else None
+        end = None
+        if _END in files:
+            assert self._objects is not None  # noqa: S101 - it has listed the file
+            with suppress(ValueError, Gone):
+                end = json.loads(self._objects.read(f"{name}/{_END}"))
         return ShardNight(name, Shard(int(match["number"]), int(match["of"])), parts, end)
-
-    def _end(self, key: str) -> dict[str, Any] | None:
-        assert self._objects is not None  # noqa: S101 - it has listed the key
-        try:
-            end = json.loads(self._objects.read(key))
-        except (ValueError, Gone):
-            return None
-        return end if isinstance(end, dict) else None
 
 
 class ReceiptWriter:

@@ -14,7 +14,7 @@ from itertools import starmap, takewhile
 from pathlib import Path
 
 from slowwave.extensions.postgres.format import PostgresFormat, Tenants
-from slowwave.extensions.postgres.url import DatabaseUrl, is_database_url
+from slowwave.extensions.postgres.url import DatabaseUrl
 from slowwave.store.errors import StoreError, UnusableFile, file_errors
 from slowwave.store.opening import is_database, read_text
 from slowwave.store.records import json_text
@@ -63,11 +63,9 @@ class FileSource:
 def source_of(named: str, format: PostgresFormat | None = None) -> FileSource:
     """Return the source that a user named. Raises `UnusableFile` if it does not exist.
 
-    format: the format of the memories in a database.
+    format: the format of the memories in a database; None for files.
     """
-    if is_database_url(named):
-        if format is None:
-            raise StoreError("A database requires --format.")
+    if format is not None:
         url = DatabaseUrl.parse(named)
         tenants = Tenants(url, format)
         base = str(url.of(None))

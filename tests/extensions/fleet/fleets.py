@@ -116,22 +116,19 @@ def built_in(budget: UsageLimits, owner: BudgetOwner | None) -> Writer:
     return BuiltInWriter()
 
 
-def deadly_writer(
-    folder: Path, times: int, spared: int = 0, writer: MakeWriter = built_in
-) -> MakeWriter:
+def deadly_writer(folder: Path, times: int, spared: int = 0) -> MakeWriter:
     """Return a writer that kills its worker `times` times, after a run and before its receipt.
 
-    spared: how many runs go well before. writer: what writes otherwise.
+    spared: how many runs go well before.
     """
     (folder / "driver").write_text(str(os.getpid()))
-    return partial(_made_deadly, folder, times, spared, writer)
+    return partial(_made_deadly, folder, times, spared)
 
 
 def _made_deadly(
     folder: Path,
     times: int,
     spared: int,
-    writer: MakeWriter,
     budget: UsageLimits,
     owner: BudgetOwner | None,
 ) -> Writer:
@@ -144,7 +141,7 @@ def _made_deadly(
         elif killed < times:
             (folder / f"killed-{killed}-{os.getpid()}").touch()
             os.kill(os.getpid(), signal.SIGKILL)
-    return writer(budget, owner)
+    return BuiltInWriter()
 
 
 def meddling_writer(meddle: Callable[[], None]) -> MakeWriter:
