@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import shutil
 from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -14,6 +15,7 @@ from fleets import (
     agent_file,
     all_receipts,
     applied,
+    deadly_writer,
     fleet_of,
     meddling_writer,
     nightly,
@@ -27,6 +29,7 @@ from nights import daily, fill, rows
 from slowwave.consolidation.model.usage_limits import BudgetOwner, UsageLimits
 from slowwave.consolidation.writing.writer import Writer
 from slowwave.extensions.fleet.commands.worker import writer_of
+from slowwave.extensions.fleet.objects import COPY, answers_left, working_folder, working_root
 from slowwave.extensions.fleet.store import object_store
 
 Rounds = Callable[[int, int], int]
@@ -159,6 +162,50 @@ def test_a_question_is_asked_once_despite_an_upload(bucket: Bucket, tmp_path: Pa
         assert len(asked) == len(set(asked)) > 0
     (receipt,) = all_receipts(bucket.receipts)
     assert (receipt.tries, receipt.calls) == (2, len(asked))
+
+
+@pytest.mark.usefixtures("long_only")
+def test_a_question_is_asked_once_despite_a_kill_before_the_upload(
+    bucket: Bucket, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    there = tmp_path / "temporary"
+    there.mkdir()
+    monkeypatch.setenv("TMPDIR", str(there))
+    path = agent_file(tmp_path / "agent.db")
+    fill(path, near_pairs(2))
+    bucket.put("agent.db", path)
+    with model_server() as server:
+        asking = partial(writer_of, "openai/gpt-4o-mini", server.base, None, 1)
+        totals = nightly(bucket.address, deadly_writer(tmp_path, 1, writer=asking), workers=2)
+        asked = [json.dumps(item.messages) for item in server.asked]
+    assert len(list(tmp_path.glob("killed-*"))) == 1
+    assert totals.became == {"done": 1}
+    assert len(asked) == len(set(asked)) > 0
+    # The copy of a process that is gone is removed.
+    (root,) = there.glob("slowwave-fleet-*")
+    assert (list(root.iterdir()), root.stat().st_mode & 0o777) == ([], 0o700)
+
+
+def test_used_copies_stay(bucket: Bucket, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+    root = working_root()
+    with working_folder(root, f"{bucket.address}/agent.db") as folder:
+        agent_file(folder / COPY)
+        assert answers_left(root, f"{bucket.address}/agent.db") == []
+        assert (folder / COPY).exists()
+    assert list(root.iterdir()) == []
+
+
+def test_a_folder_for_copies_that_everyone_can_read_is_refused(
+    bucket: Bucket, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, cli: Cli
+) -> None:
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+    bucket.put("agent.db", agent_file(tmp_path / "agent.db"))
+    working_root().chmod(0o755)
+    report = maintain(cli, bucket)
+    assert report["became"] == {"failed": 1}
+    assert "only this user can read" in str(report["troubles"])
+    assert bucket.asked("GET") == []
 
 
 def test_a_missing_bucket_cannot_be_reached(bucket: Bucket, cli: Cli) -> None:
