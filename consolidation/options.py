@@ -69,8 +69,8 @@ class PlanOptions:
     include_protected: bool = False
     # The keys of remembered decisions.
     remembered: frozenset[str] = frozenset()
-    # Pairs of memories whose merge a person rejected, both ways round.
-    apart: frozenset[tuple[str, str]] = frozenset()
+    # The memories of each merge that was undone, declined or rejected.
+    apart: tuple[frozenset[str], ...] = ()
     # The keys of pending proposals.
     pending: frozenset[str] = frozenset()
     # The windows answered earlier in this run; pairs across their cuts are shown again.

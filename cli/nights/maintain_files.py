@@ -139,6 +139,7 @@ class Night:
             self.dry_run,
         )
         unread = dict.fromkeys(("before", "after", "waiting", "conversations"))
+        unread |= {} if place.is_memory_file else {"budget": None}
         return NightReport(*night).as_json() | unread | {"gate": closed.as_json()}
 
     def _maintain(self, place: Place, writer: Writer) -> tuple[int, dict[str, Any]]:

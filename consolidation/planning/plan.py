@@ -8,7 +8,6 @@ memories that are not part of anything yet.
 from __future__ import annotations
 
 from dataclasses import replace
-from itertools import permutations
 
 from slowwave.consolidation.options import PlanOptions
 from slowwave.consolidation.proposals import Dense, Plan, Suspicion, TooLong
@@ -31,8 +30,7 @@ def plan_tenant(view: TenantView, options: PlanOptions) -> Plan:
         view, options, merges if "merge" in options.only else ()
     )
     # A model does not repeat them either.
-    apart = (pair for ids in held_back.values() for pair in permutations(ids, 2))
-    options = replace(options, apart=frozenset(apart))
+    options = replace(options, apart=tuple(map(frozenset, held_back.values())))
     leaving = leaving_later.union(*(proposal.leaving for proposal in proposals))
     active = [memory for memory in (*view.memories, *view.derived) if memory.status == "active"]
     staying = [memory for memory in active if memory.id not in leaving]

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Sequence
 from functools import partial
+from itertools import chain, permutations
 from typing import TYPE_CHECKING
 
 from slowwave.consolidation.clustering.clusters import find_clusters, join_near, pack, run_dbscan
@@ -209,6 +210,7 @@ def window_of(
     """Return the window of these memories. alone: as in `Window`."""
     memories = sorted(memories, key=partial(_when, view))
     ids = [memory.id for memory in memories]
+    held_back = (permutations(group.intersection(ids), 2) for group in options.apart)
     hashes = tuple(memory.content_hash for memory in memories)
     estimate = _estimate(memories)
     parts = [view.tenant, options.model_key, hashes]
@@ -225,9 +227,7 @@ def window_of(
             if may_be_superseded(view, memory, options.include_protected)
         ),
         derived=frozenset(memory_id for memory_id in ids if view.row(memory_id) is None),
-        apart=frozenset(
-            pair for pair in view.user_separated | options.apart if set(pair) <= set(ids)
-        ),
+        apart=frozenset(filter(set(ids).issuperset, chain(view.user_separated, *held_back))),
         operations=options.only,
         decided=options.remembered,
         prompt_tokens=estimate.prompt,

@@ -102,13 +102,15 @@ class Outcome:
     def conflicts(self) -> tuple[Conflict, ...]:
         """The conflicts that stay: no proposal joins both memories, and both are still active."""
         gone_ids = {memory.id for memory in self.archived.leaving} if self.archived else set()
-        joined_groups = []
+        groups_of: dict[str | None, list[set[str | None]]] = {}
         for result in self.results:
             leaving, is_applied = result.proposal.leaving, result.state == "applied"
             # What another agent's file refused is withdrawn.
             gone_ids.update(leaving if is_applied else filter(None, [result.derived]))
             if is_applied or result.state == "planned":
-                joined_groups.append({*leaving, result.proposal.survivor})
+                group = {*leaving, result.proposal.survivor}
+                for memory_id in group:
+                    groups_of.setdefault(memory_id, []).append(group)
         by_pair = {frozenset(conflict.sources): conflict for conflict in self.plan.conflicts}
         for conflict in (conflict for asked in self.asked for conflict in asked.conflicts):
             by_pair.setdefault(frozenset(conflict.sources), conflict)
@@ -116,7 +118,7 @@ class Outcome:
             conflict
             for conflict in by_pair.values()
             if gone_ids.isdisjoint(conflict.sources)
-            and not any(memories.issuperset(conflict.sources) for memories in joined_groups)
+            and not any(map(set(conflict.sources).issubset, groups_of.get(conflict.sources[0], ())))
         )
 
     @property

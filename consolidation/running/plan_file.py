@@ -80,11 +80,13 @@ def read_plan(path: Path) -> list[PlannedEntry]:
     """Return the entries of a plan file. Raises `StoreError` if it is not a plan."""
     try:
         with file_errors("read", path):
-            return json.decode(read_text(path), type=_Plan).proposals
+            entries = json.decode(read_text(path), type=_Plan).proposals
     except (DecodeError, UnicodeDecodeError, RecursionError) as error:
         raise StoreError(
             f"{path} is not a plan: {error}.", "Write one with: maintain --dry-run --plan-out PATH"
         ) from error
+    # One that is repeated would be recorded as stale over the applied one.
+    return list({entry.proposal.id: entry for entry in entries}.values())
 
 
 def apply_plan(

@@ -199,7 +199,8 @@ class _OpenFolder(OpenFile):
         """Write new files, the index and changed files, then delete the removed ones."""
         expected = {name: file.content for name, file in self._before.items()}
         self._refuse_changes(expected)
-        like, self.has_written = self._path / next(iter(self._before)), True
+        # The index, if the agent deleted all other files.
+        like, self.has_written = self._path / next(iter(self._before), INDEX), True
         try:
             changed = [name for name in self._new if name in self._before]
             for name in self._new.keys() - self._before.keys():

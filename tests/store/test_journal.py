@@ -468,7 +468,19 @@ def test_a_superseded_memory_that_an_agent_rewrites_is_active_again(after_a_nigh
     with open_reading(after_a_night) as file:
         memory = read_memory(file, "a")
     assert (memory.status, memory.superseded_by, memory.superseded_at) == ("active", None, None)
+    assert not rows(after_a_night, "SELECT 1 FROM synthesized_from WHERE source_id = 'a'")
     assert whole(after_a_night)
+
+
+def test_duplicates_that_an_agent_rewrites_alike_are_merged_again(
+    memory_file: Path, cli: Cli
+) -> None:
+    put(memory_file, a_memory("m-1", "Mila likes jazz."), a_memory("m-2", "Mila likes jazz!"))
+    cli("maintain", memory_file).says("1 applied")
+    execute(memory_file, "UPDATE memories SET content = replace(content, 'jazz', 'blues')")
+    cli("maintain", memory_file).says("2 -> 1 memories", "1 applied")
+    cli("undo", memory_file, "--yes").ends(0)
+    assert {memory.status for memory in all_memories(memory_file)} == {"active"}
 
 
 def test_undo_keeps_a_later_edit_of_a_superseded_text(after_a_night: Path) -> None:
