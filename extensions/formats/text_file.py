@@ -109,13 +109,17 @@ def write_in_place(path: Path, content: bytes, expected: bytes | None, like: Pat
     """Replace a file.
 
     expected: its current content, None if it does not exist; otherwise `ChangedMeanwhile` is
-    raised. like: a file in the same folder whose mode and owner it gets.
+    raised. like: a file in the same folder whose mode and owner it gets; without that file, only
+    the user can read it.
     """
     real = path.resolve()
     unfinished = real.with_name(f".{real.name}.slowwave-unfinished")
     remove_file(unfinished)  # of a killed run
-    create_sidecar(like, unfinished.name)
     try:
+        if like.exists():
+            create_sidecar(like, unfinished.name)
+        else:
+            unfinished.touch(0o600)
         with unfinished.open("wb") as stream:
             stream.write(content)
             stream.flush()

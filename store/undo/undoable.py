@@ -94,7 +94,7 @@ def find_last_undoable(file: MemoryFile) -> Undoable:
     Raises `NotFound`, or `StoreError` if that is a purge, or forgot memories.
     """
     for run in reversed(read_runs(file)):
-        if run.outcome == "undone":
+        if run.outcome == "undone" or (OPTION in run.options and not journaled_ids(file, run.id)):
             continue
         _refuse_purge(run)
         if not (undoable := _of_run(file, run)).is_empty:
@@ -149,7 +149,7 @@ def _refuse_purge(run: Run) -> None:
         raise StoreError(
             f"Run {run.id} was a purge, which cannot be undone.",
             "'slowwave show FILE MEMORY --lineage' shows the texts of purged memories; a backup "
-            "has their rows.",
+            "has their rows. 'slowwave log FILE' lists earlier runs, which can be undone by id.",
         )
 
 

@@ -298,6 +298,7 @@ def test_no_write_at_any_step_is_lost(name: str, rounds: Callable[[int, int], in
     @example([1, 1, 2], {(0, "applied"): ("edit", 0)}, ([(True, 0, 2)], []))
     @example([1, 1], {(0, "pulled"): ("edit", 0), (0, "planned"): ("edit", 0)}, _ALL_TWICE)
     @example([1, 1, 2], {(0, "prepared"): ("delete", 1)}, ([(True, 0, 2)], []))
+    @example([1, 1], {(1, "pulled"): ("delete", 0)}, ([(True, 0, 2)], [(False, 0, 2)]))
     def race(
         facts: list[int],
         plan: dict[tuple[int, str], tuple[str, int]],
