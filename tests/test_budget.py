@@ -23,17 +23,17 @@ _SPLIT = re.compile(r"[\s|]+")
 # The numbers reached. They may only fall: a wrong join or a lost detail is answered by a better
 # prompt, a better question or a value that is looked up, never by a list of words.
 MOST = {
-    "lines": 2_023,
-    "regular expressions": 43,
+    "lines": 2_018,
+    "regular expressions": 42,
     "listed words": 18,
     "thresholds": 38,
-    "lines of the core": 38_387,
-    "lines of extensions": 13_464,
+    "lines of the core": 37_829,
+    "lines of extensions": 13_455,
     # Without --format, --state and --table, which extensions give every command.
     "options of maintain": 19,
     "commands on the first help screen": 15,
     "modules over 350 lines": 0,
-    "modules that only one other imports": 31,
+    "modules that only one other imports": 30,
     # ruff refuses every other function with a complexity above 10.
     "functions that are too complex": 0,
 }
