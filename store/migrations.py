@@ -77,13 +77,11 @@ CREATE TRIGGER memories_content_changed AFTER UPDATE OF content ON memories
 WHEN new.content IS NOT old.content AND new.content_hash IS old.content_hash
 BEGIN
     UPDATE memories SET content_hash = NULL WHERE id = new.id;
-    -- Lineage of its old text is not about the new one. A derived memory keeps at least one edge,
-    -- and a rule all: an audit names those whose sources have changed.
+    -- A derived memory keeps one edge to its old texts, and a rule all: an audit names it.
     DELETE FROM synthesized_from WHERE source_id = new.id AND old.status = 'superseded'
     AND (SELECT status FROM memories WHERE id = new.id) = 'superseded'
-    AND (operation = 'merge' OR operation <> 'extract' AND EXISTS (SELECT 1
-        FROM synthesized_from AS more WHERE more.derived_id = synthesized_from.derived_id
-        AND more.source_id <> new.id));
+    AND (operation = 'merge' OR operation <> 'extract' AND EXISTS (SELECT 1 FROM synthesized_from
+        AS more WHERE more.derived_id = synthesized_from.derived_id AND more.source_id <> new.id));
     UPDATE memories SET status = 'active', superseded_by = NULL, superseded_at = NULL
     WHERE id = new.id AND old.status = 'superseded' AND status = 'superseded';
 END;
