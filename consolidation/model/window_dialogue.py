@@ -184,9 +184,8 @@ class WindowDialogue:
                 continue
             taken_ids.update(group.ids)
             sources = self._groups.sources(group.ids)
-            if proposal.operation == "update" and {each.observed_at for each in sources} == {
-                UNDATED
-            }:
+            are_undated = all(source.observed_at == UNDATED for source in sources)
+            if proposal.operation == "update" and are_undated:
                 written.conflicts.append(proposal.sources)
             elif self._groups.is_wanted(proposal):
                 faults = tuple(find_faults(proposal, sources))

@@ -658,7 +658,7 @@ DAMAGES = {
     "another form": (UPDATE, "$.kept.proposal.entities", "5"),
     "another text": (UPDATE, "$.kept.proposal.draft.claims[0].text", '"Boats sink."'),
     "a merge with nothing that stays": (MERGE, "survivor", "NULL"),
-    "what stays is no source": (UPDATE, "survivor", "'nobody'"),
+    "what stays is not a source": (UPDATE, "survivor", "'nobody'"),
     "what stays leaves, too": (MERGE, "$.kept.proposal.leaving[0]", '"smoke-02"'),
     "other sources": (UPDATE, "sources", """'["smoke-01", "smoke-02"]'"""),
     "no sources": (UPDATE, "sources", "'[]'"),
@@ -718,7 +718,7 @@ def test_a_damaged_proposal_blocks_no_other_one(waiting: Path, cli: Cli) -> None
 @pytest.mark.parametrize("is_kept", [True, False])
 def test_a_run_repeats_a_damaged_proposal(waiting: Path, cli: Cli, is_kept: bool) -> None:
     if is_kept:
-        damage(waiting, *DAMAGES["what stays is no source"])
+        damage(waiting, *DAMAGES["what stays is not a source"])
     else:
         removed = "numbers = json_remove(numbers, '$.kept')"
         execute(waiting, f"UPDATE proposals SET {removed} WHERE key LIKE '{UPDATE}%'")

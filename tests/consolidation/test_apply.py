@@ -97,6 +97,16 @@ def test_a_removed_proposal_is_not_applied(twice: Path, cli: Cli) -> None:
     assert picture(twice) == before
 
 
+def test_a_repeated_entry_is_applied_once_and_can_be_undone(twice: Path, cli: Cli) -> None:
+    before = picture(twice)
+    plan = planned(cli, twice)
+    change(plan, lambda entries: entries.append(entries[0]))
+    ended = cli("review", "apply", twice, plan, "--json").ends(0)
+    assert {proposal["state"] for proposal in ended.json["proposals"]} == {"applied"}
+    assert cli("undo", twice, ended.json["run"]).code == 0
+    assert picture(twice) == before
+
+
 def test_a_declined_proposal_is_applied_only_with_reconsider(twice: Path, cli: Cli) -> None:
     plan = planned(cli, twice)
     assert cli("maintain", twice, "--consolidate", "--review", "always").code == 0

@@ -182,7 +182,7 @@ def _unwritten(
     links, successors = read_links(file), read_successors(file)
     active = {memory.id for memory in read_memories(file, status="active")}
     needed = {key for memory_id, key in links.items() if memory_id in active}
-    # The entries of which a killed run may have removed those that are missing.
+    # Entries that a killed run may have removed.
     imaged = {links[memory_id] for memory_id in read_images(file) if memory_id in links}
     linked_keys = set(links.values())
     texts = {(entry.tenant, entry.text) for entry in entries.values()}
