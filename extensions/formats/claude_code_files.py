@@ -11,6 +11,7 @@ from hashlib import sha256
 from pathlib import Path
 
 from slowwave.store.records import in_utc, timestamp
+from slowwave.store.sidecar import file_mode
 
 from .base import Record, Unreadable, first_few
 from .text_file import decoded, lines_of, read_bytes, split_spelling
@@ -47,6 +48,7 @@ class File:
     modified_ns: int
     fields: Mapping[str, str]
     body: str
+    mode: int = 0o600
 
     @property
     def key(self) -> str:
@@ -161,7 +163,7 @@ def memories_in(folder: Path) -> Iterator[File]:
         content = read_bytes(path)
         is_text = content.removeprefix(BOM_UTF8).startswith(b"---")
         if is_text and (parts := _parts(decoded(content, path))) is not None:
-            yield File(path.name, content, path.stat().st_mtime_ns, *parts)
+            yield File(path.name, content, path.stat().st_mtime_ns, *parts, file_mode(path))
 
 
 def free_name(text: str, taken: Collection[str]) -> str:
