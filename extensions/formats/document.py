@@ -199,13 +199,16 @@ class Editor:
     def _insert(self, new: New, raw: str) -> Entry:
         block, index = self._place_for(new)
         entry = Entry(new.text, raw if new.image is None else str(new.image["raw"]))
+        separator = str((new.image or {}).get("separator", block.separator))
+        # A single entry does not show its separator, and uneven spaces are parts of entries.
+        if len(block.entries) < 2 or block.separator.startswith(separator):
+            for after in block.entries[1:]:
+                after.raw = block.separator.removeprefix(separator) + after.raw
+            block.separator = separator
         block.entries.insert(index, entry)
         self._block_of[entry] = block
         # Entries that are restored after it find their place by it.
         self._entries[new.memory] = entry
-        if new.image is not None and len(block.entries) == 2:
-            # A single entry does not show its separator.
-            block.separator = str(new.image.get("separator", block.separator))
         return entry
 
     def _place_for(self, new: New) -> tuple[Block, int]:

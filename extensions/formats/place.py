@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shlex
+from codecs import BOM_UTF16_BE, BOM_UTF16_LE
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
@@ -24,6 +25,7 @@ from .base import Unreadable
 from .known_formats import format_named, recognised, unrecognised
 from .mirror.mirror import Mirror, default_state, mirrored_format
 from .mirror.pull import lines_of
+from .text_file import decoded, read_bytes
 from .vector_model import LentModel
 
 if TYPE_CHECKING:
@@ -261,6 +263,7 @@ def _recognise(file: Path, state: Path) -> Place | None:
                 f"{file} is a part of {folder[0].about}. Specify the folder: {file.parent}"
             )
         offer_tables(file)
+        _refuse_another_encoding(file)
         if file.is_file() and Markdown().has_bullets(file):
             raise unrecognised(file)
         return None
@@ -272,6 +275,15 @@ def _recognise(file: Path, state: Path) -> Place | None:
         pass  # a broken file is refused with its reason
     read_only = _why_read_only(format, file) or unconfirmed(_looks(file, format), format.name)
     return mirrored_place(file, Mirror(file, format, state), read_only)
+
+
+def _refuse_another_encoding(file: Path) -> None:
+    """Refuse a text that is not UTF-8. Raises `Unreadable`."""
+    if file.is_file() and not is_database(file):
+        content = read_bytes(file)
+        # Other files with zeros are binary.
+        if b"\0" not in content or content.startswith((BOM_UTF16_LE, BOM_UTF16_BE)):
+            decoded(content, file)
 
 
 def offer_tables(file: Path) -> None:

@@ -174,7 +174,7 @@ def decoded(content: bytes, path: Path) -> str:
     try:
         return content.decode()
     except UnicodeDecodeError:
-        raise Unreadable(f"{path} is not valid UTF-8.") from None
+        raise Unreadable(f"{path} is not valid UTF-8.", "Save it as UTF-8.") from None
 
 
 def split_byte_order_mark(text: str) -> tuple[str, str]:

@@ -11,6 +11,7 @@ from tempfile import TemporaryDirectory
 import pytest
 from agents_files import make_file, stored_in, texts_in
 from cli_calls import Cli
+from disturbed import undo_all
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 from nights import execute, unchanged
@@ -29,6 +30,29 @@ def entity(texts: list[str], spaced: bool, is_reversed: bool) -> str:
     items = reversed(value.items()) if is_reversed else value.items()
     separators = (" , ", " : ") if spaced else (",", ":")
     return json.dumps(dict(items), separators=separators, ensure_ascii=False)
+
+
+def uneven(texts: list[str], after: list[str]) -> str:
+    """Return an entity whose observations have different spaces before them."""
+    items = (space + json.dumps(text) for space, text in zip(after, texts, strict=False))
+    head = '{"type":"entity","name":"Ravi","entityType":"person","observations":['
+    return f"{head}{','.join(items)}]}}\n"
+
+
+@settings(max_examples=12, suppress_health_check=list(HealthCheck), deadline=None, database=None)
+@given(
+    texts=st.lists(st.sampled_from(_TEXTS[:3]), min_size=2, max_size=6),
+    after=st.lists(st.sampled_from(["", " ", "  "]), min_size=6, max_size=6),
+)
+@example([_TEXTS[0], _TEXTS[2], _TEXTS[0]], ["", "  ", "", "", "", ""])
+@example([_TEXTS[0], _TEXTS[0], _TEXTS[2], _TEXTS[2]], ["", "  ", " ", "", "", ""])
+def test_undo_restores_uneven_spaces(cli: Cli, texts: list[str], after: list[str]) -> None:
+    with TemporaryDirectory() as folder:
+        path = Path(folder) / "memory.jsonl"
+        path.write_text(before := uneven(texts, after))
+        cli("maintain", path, "--format", "mcp-server-memory").ends(0)
+        undo_all(cli, path)
+        assert path.read_text() == before
 
 
 def server_memory(parts: list[list[str]], ending: str, spaced: bool, is_reversed: bool) -> str:
@@ -224,6 +248,9 @@ def test_a_damaged_memory_jsonl_is_recognized_and_refused(tmp_path: Path, cli: C
         f"{whole}\n{whole[:60]}\n": f"Line 2 of {path} is not JSON.",
         whole[:90]: f"Line 1 of {path} is not JSON.",
         f"{_MARK}{whole}\n": "byte order mark",
+        whole.replace("[", "[7,"): f"Line 1 of {path} is an entity whose observation 1 is not text",
+        whole.replace("observations", "o"): "an entity without a list of observations",
+        whole.replace('"Ravi"', "7"): "an entity without a name",
         f"{whole}\n[]\n": f"Line 2 of {path} is neither an entity nor a relation.",
     }.items():
         path.write_text(content, "utf-8")
@@ -232,6 +259,17 @@ def test_a_damaged_memory_jsonl_is_recognized_and_refused(tmp_path: Path, cli: C
             ended = cli("maintain", path, *more)
             assert (ended.code, why in " ".join(ended.err.split())) == (10, True), ended.err
     assert path.read_text("utf-8") == f"{whole}\n[]\n"
+
+
+@pytest.mark.parametrize("encoding", ["latin-1", "utf-16"])
+@pytest.mark.parametrize("file", ["MEMORY.md", "memory.jsonl"])
+def test_a_text_that_is_not_utf_8_is_refused(
+    file: str, encoding: str, tmp_path: Path, cli: Cli
+) -> None:
+    path = tmp_path / file
+    path.write_text("- The café opens at nine.\n", encoding)
+    for more in ((), ("--format", "markdown")):
+        cli("maintain", path, *more).ends(10, "is not valid UTF-8.", "Save it as UTF-8.")
 
 
 def test_a_file_without_memories_has_a_hint_where_they_belong(tmp_path: Path, cli: Cli) -> None:
