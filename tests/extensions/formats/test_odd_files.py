@@ -7,6 +7,7 @@ from collections.abc import Callable
 from itertools import count
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from unicodedata import normalize
 
 import pytest
 from agents_files import make_file, stored_in, texts_in
@@ -14,6 +15,8 @@ from cli_calls import Cli
 from disturbed import undo_all
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
+from model_nights import served
+from model_server import Answer, Asked, answering, approval, group, groups
 from nights import execute, unchanged
 
 from slowwave.extensions.formats.known_formats import recognised
@@ -259,6 +262,51 @@ def test_a_damaged_memory_jsonl_is_recognized_and_refused(tmp_path: Path, cli: C
             ended = cli("maintain", path, *more)
             assert (ended.code, why in " ".join(ended.err.split())) == (10, True), ended.err
     assert path.read_text("utf-8") == f"{whole}\n[]\n"
+
+
+@pytest.mark.parametrize("name", _MAKERS)
+def test_of_equal_texts_the_one_without_invisible_marks_stays(
+    name: str, tmp_path: Path, cli: Cli
+) -> None:
+    file, spell = _MAKERS[name]
+    path = tmp_path / file
+    for number in range(3):
+        text = f"Café {number} opens at nine."
+        texts = [
+            "Rye.",
+            f"{_MARK}{text}",
+            normalize("NFD", text),
+            text,
+            f"Ca\u200b{text[2:]}\u200d",
+        ]
+        path.write_text(spell([texts], "\n", False, False), "utf-8")
+        cli("maintain", path, "--format", name).ends(0)
+        assert texts_in(name, path) == ["Rye.", text]
+
+
+_LIST = "The NAS:\n- runs fnOS 1.1.26\n- has the address 100.85.28.37"
+
+
+def test_of_equal_entries_of_hermes_the_one_with_lines_stays(tmp_path: Path, cli: Cli) -> None:
+    path = tmp_path / "MEMORY.md"
+    for entry in (_LIST, _LIST.replace("fnOS", "Linux"), _LIST.replace("NAS", "router")):
+        path.write_text("\n§\n".join([" ".join(entry.split()), entry, " ".join(entry.split())]))
+        cli("maintain", path, "--format", "hermes").ends(0)
+        assert path.read_text() == entry
+
+
+def test_a_model_may_write_lines_into_hermes(tmp_path: Path, cli: Cli) -> None:
+    path = tmp_path / "MEMORY.md"
+    path.write_text(f"{_LIST}\n§\nThe NAS runs fnOS 1.1.26 and has the address 100.85.28.37.\n")
+
+    def joining(asked: Asked) -> Answer:
+        return groups(group("merge", asked.memories, _LIST.replace("The NAS:", "The NAS")))
+
+    with unchanged(path.read_text):
+        with served(answering(joining, approval)) as options:
+            cli("maintain", path, "--format", "hermes", *options).ends(0)
+        assert path.read_text() == _LIST.replace("The NAS:", "The NAS") + "\n"
+        cli("undo", path).ends(0)
 
 
 @pytest.mark.parametrize("encoding", ["latin-1", "utf-16"])
