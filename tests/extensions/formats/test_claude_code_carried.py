@@ -145,6 +145,26 @@ def test_a_line_does_not_repeat_what_the_description_says(folder: Path) -> None:
     assert line == "- [Build](b.md) — Ask Tove at extension 4417"
 
 
+def test_a_moved_line_does_not_name_the_removed_file(folder: Path) -> None:
+    merged(folder, "- [Billing](b.md) — the service\n- [a.md](a.md) — ask Ola first\n")
+    line = (folder / "MEMORY.md").read_text().splitlines()[1]
+    assert line == "- [Billing](b.md) — ask Ola first; Ask Tove at extension 4417"
+
+
+def test_a_line_that_repeats_its_removed_file_goes(folder: Path) -> None:
+    said = "when a skill runs, read files in the base directory of the header"
+    text = "When a skill runs, the header has its base directory. Read files there."
+    write_note(folder, "paths", 1, text, said)
+    write_note(folder, "skills", 2, "Skills have a directory each, as the header shows.", "skills")
+    lines = f"- [Skills](skills.md) — where skills are\n- [Paths](paths.md) — {said}\n"
+    (folder / "MEMORY.md").write_text(lines)
+    mirror = mirrored(folder)
+    merge(mirror, "skills.md", ["paths.md"])
+    assert (folder / "MEMORY.md").read_text() == "- [Skills](skills.md) — where skills are\n"
+    undo(mirror, "run-1")
+    assert (folder / "MEMORY.md").read_text() == lines
+
+
 @pytest.mark.parametrize("appended", ["", "- [D](d.md) — the kettle\n"])
 def test_undo_restores_the_line_end_of_an_index(appended: str, folder: Path, cli: Cli) -> None:
     write_note(folder, "b", 1, "Billing is on port 8080.")
