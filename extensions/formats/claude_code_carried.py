@@ -10,14 +10,13 @@ import re
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 
-from slowwave.consolidation.comparison.rivals import has_all_of
 from slowwave.consolidation.facts.lookup import has_specifics
 from slowwave.consolidation.facts.specifics import find_specifics
 from slowwave.consolidation.text.tokens import split_sentences
 from slowwave.store.records import content_hash
 
 from .base import Change, Image
-from .claude_code_files import File, listed_name, says
+from .claude_code_files import File, listed_name, says, states
 from .claude_code_index import MAX_HOOK, hook_in, hook_of, index_line, with_hook
 
 # Precedes a sentence with a value that a run has replaced.
@@ -135,7 +134,7 @@ def _carry(lines: list[str], gone: File, successor: File, old: str) -> list[str]
     carried: list[str] = []
 
     def unsaid(text: str, *more: str) -> str:
-        if has_all_of(gone.body, text) and says(gone.body, text):
+        if states(gone.body, text):
             return ""
         staying = [successor.content.decode(), *own, *carried, *more]
         return " ".join(_unsaid(text, old, successor.body, staying))

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from slowwave.consolidation.text.tokens import count_tokens
 from slowwave.store.places import Budget
 
-from .claude_code_files import LISTED, File, listed_name, plain
+from .claude_code_files import LISTED, File, clauses, listed_name, plain
 from .text_file import lines_of
 
 # "[since 2026-02-09] " before a text that is true since then.
@@ -17,6 +17,8 @@ MARKS = re.compile(r"\[[^\]]*\d{4}-\d{2}-\d{2}\] ")
 _SEPARATOR = re.compile(r"^\s*(?:[—:]|-(?=\s))\s*")
 # Lines and bytes of the index that a session loads.
 _MAX_LINES, _MAX_BYTES = 200, 25_000
+# What replaces the end of a line.
+_CUT = " …"
 # Characters of a fact in the index.
 MAX_HOOK = 100
 
@@ -94,7 +96,7 @@ def shortened(lines: Iterable[str], file: File) -> Iterator[str]:
             continue
         is_short = is_listed or not rest or not file.says(rest)
         is_listed = True
-        yield line if is_short else f"{short} …{_end_of(line)}"
+        yield line if is_short else f"{short}{_CUT}{_end_of(line)}"
 
 
 def says_more(line: str, file: File) -> bool:
@@ -110,13 +112,22 @@ def ended(lines: Iterable[str]) -> list[str]:
 
 
 def _parted(line: str) -> tuple[str, str]:
-    """Return the part of a line that is enough to find its file, and the rest, if any."""
-    text, match = line.rstrip("\r\n"), LISTED.match(line)
-    limit = len(text) if match is None else len(match[0]) + MAX_HOOK
-    if len(text) <= limit:
+    """Return the clauses of a line that are enough to find its file, and the rest, if any."""
+    text, match = line.rstrip("\r\n").removesuffix(_CUT), LISTED.match(line)
+    if match is None or len(text) <= len(match[0]) + MAX_HOOK:
         return text, ""
-    short = _beginning(text, limit)
-    return short, text[len(short) :]
+    hook = text[len(match[0]) :]
+    parts = clauses(hook)
+    beginnings = [" ".join(parts[:count]) for count in range(1, len(parts))]
+    whole = [each for each in beginnings if not (each.count('"') % 2 or each.count("`") % 2)]
+    whole = [each for each in whole if each.count("(") == each.count(")")]
+    # The longest that is short enough, or else the shortest.
+    short = max((each for each in whole if len(each) <= MAX_HOOK), key=len, default="")
+    short = short or next(iter(whole), "")
+    if not short:
+        return text, ""
+    space = hook[: len(hook) - len(hook.lstrip())]
+    return f"{match[0]}{space}{short.rstrip(' ;')}", " ".join(parts)[len(short) :].strip()
 
 
 def _beginning(text: str, limit: int) -> str:
