@@ -48,7 +48,11 @@ def hook_of(text: str, limit: int = MAX_HOOK) -> str:
     lines = [line for line in map(str.strip, text.splitlines()) if line]
     first = next((line for line in lines if not line.startswith(("#", "```"))), lines[0])
     line = MARKS.sub("", " ".join(first.split())).replace("**", "")
-    return plain(line if len(line) <= limit else f"{_beginning(line, limit - 1)}…")
+    if len(line) > limit:
+        # After a word, if there are spaces between words.
+        space = line.rfind(" ", limit - 1 - MAX_HOOK // 2, limit - 1)
+        line = f"{line[: limit - 1 if space < 0 else space].rstrip(' ,;:.—-')}…"
+    return plain(line)
 
 
 def budgets(index: str, target: int | None = None) -> tuple[Budget, Budget]:
@@ -117,23 +121,14 @@ def _parted(line: str) -> tuple[str, str]:
     if match is None or len(text) <= len(match[0]) + MAX_HOOK:
         return text, ""
     hook = text[len(match[0]) :]
-    parts = clauses(hook)
-    beginnings = [" ".join(parts[:count]) for count in range(1, len(parts))]
-    whole = [each for each in beginnings if not (each.count('"') % 2 or each.count("`") % 2)]
-    whole = [each for each in whole if each.count("(") == each.count(")")]
-    # The longest that is short enough, or else the shortest.
-    short = max((each for each in whole if len(each) <= MAX_HOOK), key=len, default="")
-    short = short or next(iter(whole), "")
-    if not short:
-        return text, ""
-    space = hook[: len(hook) - len(hook.lstrip())]
-    return f"{match[0]}{space}{short.rstrip(' ;')}", " ".join(parts)[len(short) :].strip()
-
-
-def _beginning(text: str, limit: int) -> str:
-    """Return the first characters of a text, up to a word if there are spaces between words."""
-    space = text.rfind(" ", limit - MAX_HOOK // 2, limit)
-    return text[: limit if space < 0 else space].rstrip(" ,;:.—-")
+    space, parts = hook[: len(hook) - len(hook.lstrip())], clauses(hook)
+    heads = [" ".join(parts[:count]) for count in range(1, len(parts))]
+    # Without those that end within quotes or brackets.
+    heads = [head for head in heads if not any(head.count(mark) % 2 for mark in '"`')]
+    heads = [head for head in heads if head.count("(") == head.count(")")]
+    for head in [head for head in heads if len(head) <= MAX_HOOK][-1:] or heads[:1]:
+        return f"{match[0]}{space}{head.rstrip(' ;')}", " ".join(parts)[len(head) :].strip()
+    return text, ""
 
 
 def _end_of(line: str) -> str:

@@ -263,9 +263,13 @@ def _recognise(file: Path, state: Path) -> Place | None:
                 f"{file} is a part of {folder[0].about}. Specify the folder: {file.parent}"
             )
         offer_tables(file)
-        _refuse_another_encoding(file)
-        if file.is_file() and Markdown().has_bullets(file):
-            raise unrecognised(file)
+        if file.is_file() and not is_database(file):
+            content = read_bytes(file)
+            # Other files with zeros are not texts.
+            if b"\0" not in content or content.startswith((BOM_UTF16_LE, BOM_UTF16_BE)):
+                decoded(content, file)
+            if Markdown().has_bullets(file):
+                raise unrecognised(file)
         return None
     if len(formats) > 1:
         names = " or ".join(format.name for format in formats)
@@ -275,15 +279,6 @@ def _recognise(file: Path, state: Path) -> Place | None:
         pass  # a broken file is refused with its reason
     read_only = _why_read_only(format, file) or unconfirmed(_looks(file, format), format.name)
     return mirrored_place(file, Mirror(file, format, state), read_only)
-
-
-def _refuse_another_encoding(file: Path) -> None:
-    """Refuse a text that is not UTF-8. Raises `Unreadable`."""
-    if file.is_file() and not is_database(file):
-        content = read_bytes(file)
-        # Other files with zeros are binary.
-        if b"\0" not in content or content.startswith((BOM_UTF16_LE, BOM_UTF16_BE)):
-            decoded(content, file)
 
 
 def offer_tables(file: Path) -> None:

@@ -152,11 +152,11 @@ def test_a_moved_line_does_not_name_the_removed_file(folder: Path) -> None:
 
 
 def test_a_line_that_repeats_its_removed_file_goes(folder: Path) -> None:
-    said = "when a skill runs, read files in the base directory of the header"
+    stated = "when a skill runs, read files in the base directory of the header"
     text = "When a skill runs, the header has its base directory. Read files there."
-    write_note(folder, "paths", 1, text, said)
+    write_note(folder, "paths", 1, text, stated)
     write_note(folder, "skills", 2, "Skills have a directory each, as the header shows.", "skills")
-    lines = f"- [Skills](skills.md) — where skills are\n- [Paths](paths.md) — {said}\n"
+    lines = f"- [Skills](skills.md) — where skills are\n- [Paths](paths.md) — {stated}\n"
     (folder / "MEMORY.md").write_text(lines)
     mirror = mirrored(folder)
     merge(mirror, "skills.md", ["paths.md"])
