@@ -150,26 +150,16 @@ def every_command() -> dict[str, TyperCommand]:
 
 
 def keys() -> str:
-    """Return the table of the keys of `maintain`, with the page's notes, and the other keys."""
+    """Return the table of the keys of `maintain`, with the page's notes."""
     page = CONFIGURATION.read_text("utf-8")
     notes = dict(re.findall(r"^\| `(\w+)`\S* \| .* \| (.*) \|$", page, re.MULTILINE))
     table = "| key | default, or type | |\n|---|---|---|\n"
-    listed: dict[str, list[str]] = {}
-    for key in sorted(KEYS - SUPERSEDED):
-        options = {
-            name: option
-            for name, command in every_command().items()
-            for option in command.params
-            if isinstance(option, TyperOption) and option.name == key
-        }
-        if (option := options.get("maintain")) is None:
-            for name in options:
-                listed.setdefault(name, []).append(f"`{key}`")
-            continue
-        mark = "\\*" if replacement_of(option) else ""
-        table += f"| `{key}`{mark} | {_value(option)} | {notes.get(key, option.help)} |\n"
-    lines = [f"- `{name}`: {', '.join(listed[name])}\n" for name in sorted(listed)]
-    return f"{table}\nOther keys, by command:\n\n{''.join(lines)}"
+    for option in sorted(every_command()["maintain"].params, key=lambda option: option.name or ""):
+        if isinstance(option, TyperOption) and option.name in KEYS - SUPERSEDED:
+            mark = "\\*" if replacement_of(option) else ""
+            note = notes.get(option.name, option.help)
+            table += f"| `{option.name}`{mark} | {_value(option)} | {note} |\n"
+    return table
 
 
 def _value(option: TyperOption) -> str:
