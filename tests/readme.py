@@ -150,15 +150,15 @@ def every_command() -> dict[str, TyperCommand]:
 
 
 def keys() -> str:
-    """Return the table of the keys of `maintain`, with the page's notes."""
+    """Return the table of the keys that are deprecated as options, with the page's notes."""
     page = CONFIGURATION.read_text("utf-8")
-    notes = dict(re.findall(r"^\| `(\w+)`\S* \| .* \| (.*) \|$", page, re.MULTILINE))
+    notes = dict(re.findall(r"^\| `(\w+)` \| .* \| (.*) \|$", page, re.MULTILINE))
     table = "| key | default, or type | |\n|---|---|---|\n"
     for option in sorted(every_command()["maintain"].params, key=lambda option: option.name or ""):
-        if isinstance(option, TyperOption) and option.name in KEYS - SUPERSEDED:
-            mark = "\\*" if replacement_of(option) else ""
+        if option.name in KEYS - SUPERSEDED and replacement_of(option):
+            assert isinstance(option, TyperOption)
             note = notes.get(option.name, option.help)
-            table += f"| `{option.name}`{mark} | {_value(option)} | {note} |\n"
+            table += f"| `{option.name}` | {_value(option)} | {note} |\n"
     return table
 
 
