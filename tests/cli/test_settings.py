@@ -103,7 +103,7 @@ def test_file_is_a_setting(memory_file: Path, cli: Cli, monkeypatch: pytest.Monk
             "tenannt = 'x'",
             "unknown key, tenannt. Did you mean tenant? Correct it, or pass another ",
         ),
-        ("colour = 'x'", "an unknown key, colour. docs/configuration.md describes"),
+        ("colour = 'x'", "an unknown key, colour. See docs/configuration.md."),
         ("[maintain]\nmodel = 'x'", "it has a table, [maintain]: put its keys at the top"),
         ("monthly_budget = 'x'", "monthly_budget: 'x' is not an amount such as 2 USD"),
         ("tenant = ", "not valid TOML"),
