@@ -216,7 +216,7 @@ def _values(path: Path, keys: frozenset[str]) -> dict[str, Any]:
         if isinstance(values[key], dict):
             raise _wrong(path, f"it has a table, [{key}]: put its keys at the top, without tables.")
         near = get_close_matches(key, sorted(keys), n=1)
-        suggestion = f"Did you mean {near[0]}?" if near else "docs/configuration.md lists all keys."
+        suggestion = f"Did you mean {near[0]}?" if near else "See docs/configuration.md."
         raise _wrong(path, f"it has an unknown key, {key}. {suggestion}")
     return values
 

@@ -103,7 +103,7 @@ def test_file_is_a_setting(memory_file: Path, cli: Cli, monkeypatch: pytest.Monk
             "tenannt = 'x'",
             "unknown key, tenannt. Did you mean tenant? Correct it, or pass another ",
         ),
-        ("colour = 'x'", "an unknown key, colour. docs/configuration.md lists all"),
+        ("colour = 'x'", "an unknown key, colour. See docs/configuration.md."),
         ("[maintain]\nmodel = 'x'", "it has a table, [maintain]: put its keys at the top"),
         ("monthly_budget = 'x'", "monthly_budget: 'x' is not an amount such as 2 USD"),
         ("tenant = ", "not valid TOML"),
@@ -240,12 +240,8 @@ def test_no_environment_variable_deletes(
     assert cli("maintain", memory_file, "--json").json["purged"] == []
 
 
-def test_the_configuration_page_is_complete_and_example_valid(memory_file: Path, cli: Cli) -> None:
+def test_the_example_of_the_configuration_page_is_valid(memory_file: Path, cli: Cli) -> None:
     page = readme.CONFIGURATION.read_text("utf-8")
-    table = readme.block(page, "keys")
-    listed = " ".join(re.findall(r"^- `[\w ]+`: (.*)$", table, re.MULTILINE))
-    named = {*re.findall(r"^\| `(\w+)`", table, re.MULTILINE), *re.findall(r"`(\w+)`", listed)}
-    assert named == KEYS - readme.SUPERSEDED
     example = re.search(r"```toml\n(.*?)```", page, re.DOTALL)
     assert example is not None
     memory_file.with_name("slowwave.toml").write_text(example[1].replace("enabled = true", ""))
