@@ -168,7 +168,7 @@ class WindowDialogue:
     def _propose(self, answered: Sequence[StatedGroup], ids: dict[str, str]) -> WrittenGroups:
         """Return the groups with a proposal, checked by program, and those without.
 
-        An update of memories without dates is a conflict: nothing shows which value is newer.
+        An update with fewer than two dates is a conflict: nothing shows which value is newer.
         """
         written = WrittenGroups([], [], [])
         taken_ids: set[str] = set()
@@ -184,8 +184,8 @@ class WindowDialogue:
                 continue
             taken_ids.update(group.ids)
             sources = self._groups.sources(group.ids)
-            are_undated = all(source.observed_at == UNDATED for source in sources)
-            if proposal.operation == "update" and are_undated:
+            dated = [source for source in sources if source.observed_at != UNDATED]
+            if proposal.operation == "update" and len(dated) < 2:
                 written.conflicts.append(proposal.sources)
             elif self._groups.is_wanted(proposal):
                 faults = tuple(find_faults(proposal, sources))
