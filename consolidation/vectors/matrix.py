@@ -14,7 +14,7 @@ from slowwave.consolidation.thresholds import NEAR_SIMILARITY
 from slowwave.store.records import Memory
 from slowwave.store.vectors import from_blob, have_unit_length, to_blob
 
-from .embedder import Embedder, encode_portions
+from .embedder import Embedder, delete_vectors_hint, encode_portions
 
 if TYPE_CHECKING:
     import numpy as np
@@ -104,7 +104,7 @@ class TextVectors:
         if new.shape != stored.shape or (new * stored).sum(axis=1).max() < NEAR_SIMILARITY:
             raise EmbedderError(
                 f"The vectors kept for '{embedder.name}' were made by another model.",
-                "Delete them from the table embeddings, or choose the model that made them.",
+                delete_vectors_hint(embedder),
             )
 
     def complete(self, embedder: Embedder, keep: Keep, progress: Progress) -> None:
