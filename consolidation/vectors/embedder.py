@@ -121,9 +121,10 @@ def refuse_another_space(
 def delete_vectors_hint(embedder: Embedder) -> str:
     """Return what to do about stored vectors that another model made."""
     name = embedder.name.replace("'", "''")
+    statement = f"DELETE FROM embeddings WHERE model = '{name}'"  # noqa: S608 - not run here
     return (
-        "Pass --embedder with the model that made them, or delete them, so that the next run "
-        f"computes them again: DELETE FROM embeddings WHERE model = '{name}'"  # noqa: S608 - is shown
+        "Pass --embedder with the model that made them, or delete them with SQL, so that the next "
+        f"run computes them again: {statement}"
     )
 
 
