@@ -28,8 +28,8 @@ from .before_images import BeforeImages
 from .obstacles import LaterChanges, Obstacle, column_changed, memory_gone, memory_needed
 
 _HINT = (
-    "Nothing was undone. Undo later runs first, newest first; or undo the other proposals "
-    "individually, or restore single memories."
+    "Nothing was undone. Undo later runs first, newest first: slowwave undo FILE RUN. You can also "
+    "undo other proposals individually, or restore single memories."
 )
 _HINT_OF_PURGED = (
     "Nothing was undone. A backup from before the purge has those memories, and 'slowwave show "
