@@ -215,5 +215,5 @@ def clean_database(conn: sqlite3.Connection, path: Path) -> None:
     if busy:
         raise FileHeld(
             f"Another program is reading {path}, so erased text may still be in its log.",
-            "End that program.",
+            "Close the program that has the file open.",
         )

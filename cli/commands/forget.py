@@ -225,7 +225,7 @@ def _report(
         output.note(f"The text is still in {place}, which slowwave does not change.{yours}")
     if unclean is not None:
         message = f"It is forgotten, but bytes of it may be left. {unclean.message}"
-        output.error(message, f"{unclean.hint} Then run this again.", Code.PARTLY)
+        output.error(message, f"{unclean.hint} Then run the command again.", Code.PARTLY)
     return Code.PARTLY if places or unclean else Code.DONE
 
 

@@ -723,7 +723,9 @@ def test_a_later_merge_prevents_undo(after_a_night: Path, the_day_before: dict[s
         changes = by("p", file, "run-2")
         changes.add_lineage("s", texts("e"), "merge")
         changes.supersede(texts("e"), "s")
-    with pytest.raises(ChangedSince, match=r"Memory s absorbed memory e after the run\. Proposal p of run run-2"):
+    with pytest.raises(
+        ChangedSince, match=r"Memory s absorbed memory e after the run\. Proposal p of run run-2"
+    ):
         undo(after_a_night)
     undo(after_a_night, "run-2")
     undo(after_a_night)
