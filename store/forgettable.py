@@ -70,6 +70,8 @@ class Forgettable:
     related: tuple[KnownText, ...] = ()
     # The ids of memories that stay, but have it in their source, session, tags or metadata.
     rewritten: tuple[str, ...] = ()
+    # Whether the file has several tenants.
+    names_tenants: bool = False
     # When it was forgotten before; then only `clean` may be left to do.
     forgotten_at: str | None = None
     # All texts that the memories have, or had before or after a run, and what erases them.
@@ -107,9 +109,9 @@ def find_forgettable(
             superseded := {row.id for row in memories if row.superseded_by in selected} - selected
         ):
             selected |= superseded
-        texts = {row.content for row in memories if row.id in selected}
-        selected |= {row.id for row in memories if row.content in texts}
-        parts = {fold(content) for content in texts} - {""}
+        texts = {(row.tenant, row.content) for row in memories if row.id in selected}
+        selected |= {row.id for row in memories if (row.tenant, row.content) in texts}
+        parts = {fold(content) for _, content in texts} - {""}
     reached = _reach(file, selected, "source_id", "derived_id")
     derived = {row.id for row in memories if row.is_written and row.id in reached} - selected
     forgotten = selected | derived
@@ -138,6 +140,7 @@ def find_forgettable(
         released=select(released),
         related=select(related),
         rewritten=_find_rewritten(file, eraser, forgotten),
+        names_tenants=len({row.tenant for row in rows}) > 1,
         texts=erased_texts,
         eraser=eraser,
     )

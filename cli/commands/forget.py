@@ -145,7 +145,12 @@ def _plan(forgettable: Forgettable) -> Iterator[str]:
     ):
         for memory in memories:
             text = shortened_for_stdout(memory.content)
-            yield clean(f"{title}: {memory.id} ({memory.status}) {text}")
+            whose = (
+                f"{memory.status}, tenant {memory.tenant}"
+                if forgettable.names_tenants
+                else memory.status
+            )
+            yield clean(f"{title}: {memory.id} ({whose}) {text}")
     if forgettable.forgotten_at is not None and forgettable.text is not None:
         yield (
             "No memory contains this text. Any remains of it in the file's free space since "

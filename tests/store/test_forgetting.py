@@ -336,6 +336,16 @@ def test_a_tenant_forgets_only_its_own(memory_file: Path) -> None:
     assert states(memory_file) == {"of-bob": "active"}
 
 
+def test_equal_memories_of_other_tenants_stay_and_are_named(memory_file: Path, cli: Cli) -> None:
+    for memory, tenant in (("a1", "alpha"), ("a2", "alpha"), ("b1", "beta")):
+        put(memory_file, a_memory(memory, "Team alpha owns billing.", tenant=tenant))
+    planned = cli("forget", memory_file, "a1", "--dry-run")
+    assert "to forget: a2 (active, tenant alpha)" in planned.out
+    assert "related; stays: b1 (active, tenant beta)" in planned.out
+    assert cli("forget", memory_file, "a1", "--yes").code == 0
+    assert states(memory_file) == {"b1": "active"}
+
+
 def test_forget_erases_messages(memory_file: Path, cli: Cli, server: ModelServer) -> None:
     server.responder = repeating
     conversation = memory_file.with_name("talk.jsonl")
