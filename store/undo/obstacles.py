@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
@@ -12,7 +12,7 @@ from slowwave.store.file import MemoryFile
 from slowwave.store.journal_form import JournalEntry, read_entry
 from slowwave.store.purge import removals
 from slowwave.store.records import json_text
-from slowwave.store.rows import Row, encode_row
+from slowwave.store.rows import Row, current_row, encode_row
 
 _BY_HAND = "An agent or a person did that: change it back, or undo other proposals individually."
 
@@ -51,6 +51,18 @@ class LaterChanges:
         """Return the changes of a row after an entry, oldest first."""
         return self._after(entry, self._by_row.get((entry.table, encode_row(entry.key)), []))
 
+    def updates_after(self, entry: JournalEntry) -> Iterator[JournalEntry]:
+        """Yield the later updates and corrections of what superseded the memory of an entry."""
+        successor, seen = entry.after.get("superseded_by"), set[str]()
+        while successor is not None and successor not in seen:
+            seen.add(successor)
+            for change in self.after(replace(entry, key={"id": successor})):
+                is_new_text = change.after.keys() & {"content", "status"}
+                if is_new_text and (change.run, change.proposal) in self._updates:
+                    yield change
+            row = current_row(self.file, "memories", {"id": successor})
+            successor = None if row is None else row["superseded_by"]
+
     def absorbed_after(self, entry: JournalEntry) -> list[JournalEntry]:
         """Return the edges by which a memory absorbed others after an entry about it."""
         return self._after(entry, self._edges.get(entry.key["id"], []))
@@ -81,6 +93,12 @@ class LaterChanges:
         return entries
 
     @cached_property
+    def _updates(self) -> set[tuple[str, str]]:
+        # Corrections are updates, too.
+        sql = "SELECT run_id, key FROM proposals WHERE operation = 'update' AND state = 'applied'"
+        return {(run, key) for run, key in self.file.tuples(sql)}
+
+    @cached_property
     def _edges(self) -> dict[str, list[JournalEntry]]:
         edges: dict[str, list[JournalEntry]] = {}
         for (table, _), changes in self._by_row.items():
@@ -98,6 +116,13 @@ def column_changed(
     subject = f"Memory {row}" if entry.table == "memories" else f"A row of {entry.table} ({row})"
     obstacle = _obstacle(entry.table, row, f"{subject} was changed after the run: {column}.", by)
     return replace(obstacle, column=column, now=now, left=written)
+
+
+def successor_updated(memory_id: str, change: JournalEntry) -> Obstacle:
+    """Return the obstacle that a memory would become active whose text was corrected since."""
+    successor = _name(change.key)
+    what = f"Memory {successor}, which superseded memory {memory_id}, was updated after the run."
+    return _obstacle("memories", successor, what, change)
 
 
 def memory_gone(file: MemoryFile, memory_id: str) -> Obstacle:
