@@ -116,7 +116,7 @@ class Corrector:
         (memory,) = self._find([memory_id])
         way: Way = "pin" if pinned else "unpin"
         if memory.pinned == pinned:
-            is_now = "pinned already: no run" if pinned else "not pinned: runs can"
+            is_now = "pinned already: no run can" if pinned else "not pinned: runs can"
             what = f"Memory {memory.id} is {is_now} supersede or archive it."
             raise StoreError(what, "There is nothing to change.")
         if not pinned:
