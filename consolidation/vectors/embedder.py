@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from slowwave.consolidation.errors import EmbedderError
 from slowwave.consolidation.runtime.threads import run_in_thread
+from slowwave.store.vectors import replacement_hint
 
 if TYPE_CHECKING:
     import numpy as np
@@ -114,18 +115,8 @@ def refuse_another_space(
         raise EmbedderError(
             f"The vectors kept for '{embedder.name}' have {len(stored_vector)} dimensions, but the "
             f"model returns {len(new_vector)}.",
-            delete_vectors_hint(embedder),
+            replacement_hint(embedder.name),
         )
-
-
-def delete_vectors_hint(embedder: Embedder) -> str:
-    """Return what to do about stored vectors that another model made."""
-    name = embedder.name.replace("'", "''")
-    statement = f"DELETE FROM embeddings WHERE model = '{name}'"  # noqa: S608 - not run here
-    return (
-        "Pass --embedder with the model that made them, or delete them with SQL, so that the next "
-        f"run computes them again: {statement}"
-    )
 
 
 def _load(place: str) -> _Model:

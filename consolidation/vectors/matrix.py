@@ -12,9 +12,9 @@ from slowwave.consolidation.errors import EmbedderError
 from slowwave.consolidation.progress import Progress
 from slowwave.consolidation.thresholds import NEAR_SIMILARITY
 from slowwave.store.records import Memory
-from slowwave.store.vectors import from_blob, have_unit_length, to_blob
+from slowwave.store.vectors import from_blob, have_unit_length, replacement_hint, to_blob
 
-from .embedder import Embedder, delete_vectors_hint, encode_portions
+from .embedder import Embedder, encode_portions
 
 if TYPE_CHECKING:
     import numpy as np
@@ -104,7 +104,7 @@ class TextVectors:
         if new.shape != stored.shape or (new * stored).sum(axis=1).max() < NEAR_SIMILARITY:
             raise EmbedderError(
                 f"The vectors kept for '{embedder.name}' were made by another model.",
-                delete_vectors_hint(embedder),
+                replacement_hint(embedder.name),
             )
 
     def complete(self, embedder: Embedder, keep: Keep, progress: Progress) -> None:
