@@ -186,6 +186,7 @@ def _folder_of(place: str) -> Path:
         with suppress(OSError, HfHubHTTPError, HFValidationError):
             return Path(snapshot_download(name, local_files_only=True))
     raise EmbedderError(
-        f"The embedding model '{place}' is neither a folder nor in the local cache.",
+        f"The embedding model '{place}' cannot be loaded: it is neither a folder nor in the local "
+        "cache.",
         "Pass the folder of a sentence-transformers model.",
     )
