@@ -109,11 +109,19 @@ def _copy(conn: sqlite3.Connection, limit: int, copy: MemoryFile, count: Salvage
 
 def _read_memories(conn: sqlite3.Connection, limit: int) -> Iterator[Row]:
     """Yield the row of each possible row number, empty if it cannot be read."""
-    orders = ("ASC", "DESC")
-    scans = (f"SELECT rowid FROM memories NOT INDEXED ORDER BY rowid {order}" for order in orders)
-    listed = {number for sql in scans for (number,) in _scan(conn, sql, limit)}
+    scans = (
+        "NOT INDEXED ORDER BY rowid",
+        "NOT INDEXED ORDER BY rowid DESC",
+        "INDEXED BY memories_by_status ORDER BY tenant, status, layer",
+    )
+    listed = {
+        number
+        for scan in scans
+        for (number,) in _scan(conn, f"SELECT rowid FROM memories {scan}", limit)
+    }
     highest = max((number for number in listed if number <= limit), default=0)
-    for number in sorted(listed.union(range(1, highest + 1))):
+    # `sqlite3` drops the row before the one that cannot be read: one more is looked up.
+    for number in sorted(listed.union(range(1, highest + 2))):
         sql = f"SELECT {', '.join(COLUMNS)} FROM memories NOT INDEXED WHERE rowid = ?"
         try:
             for values in conn.execute(sql, [number]):
