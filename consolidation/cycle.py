@@ -300,7 +300,7 @@ class _Stages:
             if isinstance(error, SlowwaveError) and (has_expired or self._queued_parts.runs):
                 raise _EndedEarly(self._so_far(error)) from error
             if isinstance(error, SlowwaveError) and self._run.run_id is not None:
-                error.hint = f"No memory was changed; what was computed is kept. {error.hint}"
+                error.hint = f"No memory was changed; what was stored before is kept. {error.hint}"
             raise
 
     def _so_far(self, error: SlowwaveError | None = None) -> Outcome:

@@ -47,7 +47,8 @@ def refuse_unwritable_folder(folder: Path, place: str) -> None:
     if not folder.is_dir():
         raise StoreError(f"Cannot write {place}: there is no folder {folder}.", "Create it first.")
     if not os.access(folder, os.W_OK | os.X_OK):
-        raise StoreError(f"Cannot write {place}: {folder} is read-only.")
+        hint = "Choose another folder, or change its permissions."
+        raise StoreError(f"Cannot write {place}: {folder} is read-only.", hint)
 
 
 def refuse_unwritable(path: Path) -> None:

@@ -116,8 +116,9 @@ class Corrector:
         (memory,) = self._find([memory_id])
         way: Way = "pin" if pinned else "unpin"
         if memory.pinned == pinned:
-            is_now = "pinned already" if pinned else "not pinned"
-            raise StoreError(f"Memory {memory.id} is {is_now}.", "Nothing was changed.")
+            is_now = "pinned already: no run can" if pinned else "not pinned: runs can"
+            what = f"Memory {memory.id} is {is_now} supersede or archive it."
+            raise StoreError(what, "There is nothing to change.")
         if not pinned:
             self._refuse_protected([memory])
         columns = {"pinned": int(pinned), "updated_at": timestamp(self.now)}

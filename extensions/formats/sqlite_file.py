@@ -14,8 +14,8 @@ from pathlib import Path
 from typing import ClassVar
 
 from slowwave.store.connection import retry_while_busy, translate_errors
-from slowwave.store.erasing import clean_database
-from slowwave.store.file import identity_of
+from slowwave.store.erasing import clean
+from slowwave.store.file import MemoryFile, identity_of
 from slowwave.store.opening import is_database, open_database
 
 from .base import Change, ChangedMeanwhile, Record, Unreadable, Written, first_few, shortened
@@ -90,7 +90,7 @@ class SqliteFormat(DatabaseFormat):
         if self.is_only_read:
             return
         with translate_errors(path), open_database(path, "rw", _SECONDS) as db:
-            clean_database(db, path)
+            clean(MemoryFile(path, db, None))
 
     def _open(self, db: sqlite3.Connection, path: Path, writes: bool) -> OpenDatabase:
         return self.rows(db, path, self.model)

@@ -25,11 +25,18 @@ from slowwave.store.records import content_hash, json_text, next_moment
 from slowwave.store.rows import Row, current_row, delete_rows, set_columns
 
 from .before_images import BeforeImages
-from .obstacles import LaterChanges, Obstacle, column_changed, memory_gone, memory_needed
+from .obstacles import (
+    LaterChanges,
+    Obstacle,
+    column_changed,
+    memory_gone,
+    memory_needed,
+    successor_updated,
+)
 
 _HINT = (
-    "Nothing was undone. Undo later runs first, newest first; or undo the other proposals "
-    "individually, or restore single memories."
+    "Nothing was undone. Undo later runs first, newest first: slowwave undo FILE RUN. You can also "
+    "undo other proposals individually, or restore single memories."
 )
 _HINT_OF_PURGED = (
     "Nothing was undone. A backup from before the purge has those memories, and 'slowwave show "
@@ -271,12 +278,20 @@ class _Reversal:
             else:
                 by = _last_writer(changes, column, current[column])
                 yield column_changed(entry, column, now=current[column], written=written, by=by)
-        if before.keys() - _INDEPENDENT:
-            for change in self.later.absorbed_after(entry):
-                yield memory_needed(key["id"], change.key["source_id"], False, change)
+        yield from self._built_on(entry, restored)
         self._fix_references(key["id"], current, restored)
         if restored:
             set_columns(self.file, table, [key], restored)
+
+    def _built_on(self, entry: JournalEntry, restored: Row) -> Iterator[Obstacle]:
+        """Yield an obstacle for each later change that builds on an update of a memory."""
+        memory_id, before = entry.key["id"], entry.before or {}
+        if before.keys() - _INDEPENDENT:
+            for change in self.later.absorbed_after(entry):
+                yield memory_needed(memory_id, change.key["source_id"], False, change)
+        if restored.get("status") == "active":
+            for change in self.later.updates_after(entry):
+                yield successor_updated(memory_id, change)
 
     def _fix_references(self, memory_id: str, current: Row, restored: dict[str, Any]) -> None:
         successor = restored.get("superseded_by")

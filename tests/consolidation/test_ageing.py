@@ -389,7 +389,7 @@ def test_undo_names_the_run_that_expired_a_derived_memory(
     assert outcome.expired is not None
     expiring = outcome.expired.run_id
     with unchanged(picture, memory_file):
-        cli("undo", memory_file, first).ends(1, f"Run {expiring} did that (expire)")
+        cli("undo", memory_file, first).ends(1, f"Run {expiring} did that")
     assert cli("undo", memory_file, expiring, "--yes").code == 0
     assert cli("undo", memory_file, first, "--yes").code == 0
 

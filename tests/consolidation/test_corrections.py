@@ -7,12 +7,13 @@ from pathlib import Path
 
 import pytest
 from builders import copy_of
+from cli_calls import Cli
 from counting import examples
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from model_nights import a_writer
 from model_server import Answer, Asked, answering, approval, groups
-from nights import NOW, daily, execute, fill, night, picture, rows
+from nights import NOW, daily, execute, fill, night, picture, rows, states, unchanged
 from reliability.histories import GIVEN_BACK, problems
 
 from slowwave.consolidation.agent import AgentMemory
@@ -164,6 +165,24 @@ def test_a_settled_conflict_stays_settled(
     with open_writing(memory_file) as file:
         undo_runs(file, done, timestamp(NOW + 2 * DAY))
     assert listed() == pairs
+
+
+@pytest.mark.parametrize("options", [("--text", "The host is pg-8."), ("--retract",)])
+def test_a_merge_is_undone_only_after_the_correction_of_its_result(
+    memory_file: Path, cli: Cli, options: tuple[str, ...]
+) -> None:
+    fill(memory_file, daily(["The host is pg-7."] * 3, "host"))
+    merging = cli("maintain", memory_file, "--json").ends(0).json["run"]
+    before = picture(memory_file, ["memories"])
+    (survivor,) = (memory for memory, status in states(memory_file).items() if status == "active")
+    correcting = cli("correct", memory_file, survivor, *options, "--json").ends(0).json["run"]
+    with unchanged(picture, memory_file, ["memories"]):
+        reason = f"Memory {survivor}, which superseded memory"
+        cli("undo", memory_file, merging, "--yes").ends(1, reason, f"run {correcting} did that")
+    cli("undo", memory_file, correcting, "--yes").ends(0)
+    assert picture(memory_file, ["memories"]) == before
+    cli("undo", memory_file, merging, "--yes").ends(0)
+    assert set(states(memory_file).values()) == {"active"}
 
 
 def test_keep_decides_what_is_recalled(memory_file: Path, embedder: SentenceEmbedder) -> None:

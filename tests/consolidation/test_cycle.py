@@ -46,7 +46,9 @@ def test_a_failure_before_the_first_change_tells_what_is_kept(memory_file: Path,
         "CREATE TRIGGER full BEFORE INSERT ON entity_scans BEGIN SELECT RAISE(ABORT, 'full'); END",
     )
     with unchanged(picture, memory_file, ["memories"]):
-        cli("maintain", memory_file).ends(1, "No memory was changed; what was computed is kept.")
+        cli("maintain", memory_file).ends(
+            1, "No memory was changed; what was stored before is kept."
+        )
     assert rows(memory_file, "SELECT outcome FROM runs") == [{"outcome": "failed"}]
     assert len(rows(memory_file, "SELECT model FROM embeddings")) == len(TWINS)
 

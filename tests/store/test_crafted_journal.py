@@ -164,7 +164,7 @@ def test_entries_that_supersede_each_other_are_refused(night: Path, cli: Cli) ->
 def test_log_diff_refuses_a_forged_entry(night: Path, cli: Cli) -> None:
     add_entry(night, "memories", "{}", None, "{}")
     (merging,) = rows(night, "SELECT id FROM runs")
-    cli("log", "--diff", night, merging["id"]).ends(10, "in its journal does not have the key")
+    cli("log", "--diff", night, merging["id"]).ends(10, "is not one that a run writes")
 
 
 def test_a_valid_journal_can_be_undone(night: Path, cli: Cli) -> None:

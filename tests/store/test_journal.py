@@ -354,30 +354,27 @@ def test_undo_keeps_the_changes_of_other_runs(after_a_night: Path) -> None:
 REFUSALS = {
     "derived text edited": (
         "UPDATE memories SET content = 'edited' WHERE id = 'd'",
-        "Memory d was changed after the run: content is 'edited' now, but the run had "
-        "set it to 'text d'.",
+        "Memory d was changed after the run: content. An agent or a person did that: change it",
     ),
     "derived deleted": (
         "DELETE FROM memories WHERE id = 'd'",
-        "Memory d was deleted after the run. An agent or a person did that, not a run.",
+        "Memory d was deleted after the run. An agent or a person did that",
     ),
     "source archived": (
         "UPDATE memories SET status = 'archived' WHERE id = 'a'",
-        "Memory a was changed after the run: status is 'archived' now, but the run "
-        "had set it to 'superseded'. An agent or a person did that, not a run.",
+        "Memory a was changed after the run: status. An agent or a person did that",
     ),
     "survivor changed": (
         "UPDATE memories SET tags = '[\"more\"]' WHERE id = 's'",
-        "Memory s was changed after the run: tags is '[\"more\"]' now, but the run had "
-        "set it to '[\"both\"]'.",
+        "Memory s was changed after the run: tags.",
     ),
     "edge changed": (
         "UPDATE synthesized_from SET source_hash = 'x' WHERE derived_id = 'd' AND source_id = 'a'",
-        "A row of synthesized_from (d a) was changed after the run: source_hash is 'x' now",
+        "A row of synthesized_from (d a) was changed after the run: source_hash.",
     ),
     "derivation changed": (
         "UPDATE derivations SET writer = 'somebody' WHERE memory_id = 'd'",
-        "A row of derivations (d synthesis run-1) was changed after the run: writer is 'somebody'",
+        "A row of derivations (d synthesis run-1) was changed after the run: writer.",
     ),
     "another memory superseded by the derived one": (
         "UPDATE memories SET status = 'superseded', superseded_by = 'd' WHERE id = 'e'",
@@ -385,11 +382,7 @@ REFUSALS = {
     ),
     "another memory taken in by the derived one": (
         "INSERT INTO synthesized_from VALUES ('d', 'e', 'merge', 'nobody', 'h', NULL, '2026')",
-        "Memory d absorbed memory e after the run. An agent or a person did that, not a run.",
-    ),
-    "long text edited": (
-        f"UPDATE memories SET content = '{'long ' * 50}' WHERE id = 'd'",
-        f"content is '{'long ' * 12}…' now",
+        "Memory d absorbed memory e after the run. An agent or a person did that",
     ),
 }
 
@@ -667,7 +660,7 @@ def test_later_runs_are_undone_first(after_a_night: Path, the_day_before: dict[s
     }
     assert {(each.run, each.proposal) for each in obstacles} == {("run-2", "p")}
     assert raised.value.message == "2 later changes prevent the undo."
-    assert all("Run run-2, proposal p did that: undo it first." in each.why for each in obstacles)
+    assert all("Proposal p of run run-2 did that: undo it first." in e.why for e in obstacles)
     undo(after_a_night, "run-2")
     undo(after_a_night)
     assert picture(after_a_night, TABLES) == the_day_before
@@ -678,10 +671,9 @@ def test_undo_names_a_memory_that_passed_to_another_successor(after_a_night: Pat
     execute(after_a_night, "DELETE FROM memories WHERE id = 'b'")
     with pytest.raises(ChangedSince) as raised:
         undo(after_a_night)
-    assert {obstacle.why for obstacle in raised.value.obstacles} == {
-        "Memory b was deleted after the run. An agent or a person did that, not a run.",
-        "Memory e was superseded by memory d after the run. "
-        "An agent or a person did that, not a run.",
+    assert {obstacle.why.partition(" An agent or ")[0] for obstacle in raised.value.obstacles} == {
+        "Memory b was deleted after the run.",
+        "Memory e was superseded by memory d after the run.",
     }
 
 
@@ -731,7 +723,9 @@ def test_a_later_merge_prevents_undo(after_a_night: Path, the_day_before: dict[s
         changes = by("p", file, "run-2")
         changes.add_lineage("s", texts("e"), "merge")
         changes.supersede(texts("e"), "s")
-    with pytest.raises(ChangedSince, match=r"Memory s absorbed memory e after the run\. Run run-2"):
+    with pytest.raises(
+        ChangedSince, match=r"Memory s absorbed memory e after the run\. Proposal p of run run-2"
+    ):
         undo(after_a_night)
     undo(after_a_night, "run-2")
     undo(after_a_night)

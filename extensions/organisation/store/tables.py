@@ -38,4 +38,4 @@ def erase(file: MemoryFile, ids: Sequence[str], eraser: Eraser) -> int:
     return erase_from_log(file, eraser) if has_log(file) else 0
 
 
-TABLES = ExtensionTables(SCRIPT, {TABLE: "sequence"}, find_faults, erase)
+TABLES = ExtensionTables(SCRIPT, (TABLE,), find_faults, erase)
