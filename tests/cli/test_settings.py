@@ -192,6 +192,9 @@ def test_settings_of_a_model_are_ignored_without_one(memory_file: Path, cli: Cli
     record = memory_file.with_name("record.jsonl")
     memory_file.with_name("slowwave.toml").write_text(f"checker = 'none'\nrecord = '{record}'\n")
     assert (cli("maintain", memory_file).code, record.exists()) == (0, False)
+    memory_file.with_name("slowwave.toml").write_text("ask = true\n")
+    cli("maintain", memory_file, "--dry-run", "--quiet").ends(2, "--ask requires --model")
+    assert cli("maintain", memory_file).code == 0
 
 
 @pytest.mark.parametrize("gate", ["enabled = false", "min_new = 5"])
