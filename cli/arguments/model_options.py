@@ -196,7 +196,8 @@ class ModelOptions:
         """Return the models that a run would call."""
         if self.model is None or (recordings is not None and not recordings.asks):
             return []
-        return [*filter(None, models_of(self.model, self.api_base, self.checker))]
+        writer, reader = models_of(self.model, self.api_base, self.checker)
+        return [writer] if reader in (None, writer) else [writer, reader]
 
 
 @dataclass(frozen=True)
