@@ -91,7 +91,8 @@ def refuse_non_database(path: Path) -> None:
     except OSError as error:
         raise UnusableFile(f"Cannot read {path}: {error.strerror}.") from error
     if not start:
-        raise UnusableFile(f"{path} is empty.", "Remove it, or restore it from a backup.")
+        hint = "Restore it from a backup, or remove it to create a new one."
+        raise UnusableFile(f"{path} has no content (0 bytes).", hint)
     if start.startswith(MAGIC):
         if len(start) < HEADER_BYTES:
             raise UnusableFile(
