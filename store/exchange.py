@@ -104,11 +104,11 @@ def import_lines(
     with file.transaction():
         for number, line in enumerate(lines, start=1):
             try:
-                # Some editors add a byte order mark.
-                line = line.removeprefix(codecs.BOM_UTF8)
+                # Some editors add a byte order mark. Errors count columns from the last line end.
+                line = line.removeprefix(codecs.BOM_UTF8).rstrip()
                 if (row := parse_history(line)) is not None:
                     history.add(number, row)
-                elif line.strip():
+                elif line:
                     reader.add(number, line)
                     history.memory_follows()
                     added += 1

@@ -259,10 +259,12 @@ def read_last_run(file: MemoryFile, tenant: str) -> Run | None:
 def read_last_start(file: MemoryFile, chosen: Sequence[str]) -> str | None:
     """Return the start time of the last run of 'maintain' for the chosen tenants; None without one.
 
-    Failed and interrupted runs do not count, nor do runs for only some of the tenants.
+    Failed, interrupted and idle runs do not count, nor do runs for only some of the tenants.
     """
+    has_rows = "EXISTS (SELECT 1 FROM {} WHERE run_id = runs.id)".format
     started_at = file.value(
-        "SELECT max(started_at) FROM runs WHERE outcome IN ('done', 'partial', 'undone') "
+        "SELECT max(started_at) FROM runs WHERE (outcome IN ('partial', 'undone') OR "
+        f"outcome = 'done' AND ({has_rows('journal')} OR {has_rows('proposals')})) "
         f"AND ({_OF_MAINTAIN}) AND (coalesce(json_array_length(options, '$.tenant'), 0) = 0 "
         "OR NOT EXISTS (SELECT 1 FROM json_each(?) WHERE value NOT IN "
         "(SELECT value FROM json_each(options, '$.tenant'))))",

@@ -94,7 +94,8 @@ def refuse_non_database(path: Path) -> None:
         hint = "Check the permissions of the file and its folders."
         raise UnusableFile(f"Cannot read {path}: {error.strerror}.", hint) from error
     if not start:
-        raise UnusableFile(f"{path} is empty.", "Remove it, or restore it from a backup.")
+        hint = "Restore it from a backup, or remove it to create a new one."
+        raise UnusableFile(f"{path} has no content (0 bytes).", hint)
     if start.startswith(MAGIC):
         if len(start) < HEADER_BYTES:
             raise UnusableFile(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import shlex
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -167,18 +168,36 @@ class ModelOptions:
 
         With a limit of the cost, also refuses models whose price is unknown. Raises `ModelError`.
         """
-        if self.model is None or (recordings is not None and not recordings.asks):
-            return
         from slowwave.consolidation.model.known_models import refuse_unpriced, refuse_unready
         from slowwave.consolidation.model.litellm_model import Endpoint
 
-        for asked_model in models_of(self.model, self.api_base, self.checker):
+        for asked_model in self._asked(recordings):
             if isinstance(asked_model, Endpoint):
                 refuse_unready(asked_model)
             else:
                 _refuse_missing_programs(asked_model)
-            if asked_model is not None and (self.max_cost is not None or monthly_usd is not None):
+            if self.max_cost is not None or monthly_usd is not None:
                 refuse_unpriced(asked_model)
+
+    def unlisted(self, recordings: Recordings | None) -> Iterator[str]:
+        """Yield a note for each model that litellm may not know, without importing litellm."""
+        from slowwave.consolidation.model.known_models import is_listed
+        from slowwave.consolidation.model.litellm_model import Endpoint
+
+        for asked_model in self._asked(recordings):
+            name = asked_model.model
+            if isinstance(asked_model, Endpoint) and not is_listed(name):
+                yield (
+                    f"The model '{name}' is not in litellm's tables, so a run may refuse it. "
+                    f"Check it with: {self.check_of(self.model)}"
+                )
+
+    def _asked(self, recordings: Recordings | None) -> list[Model]:
+        """Return the models that a run would call."""
+        if self.model is None or (recordings is not None and not recordings.asks):
+            return []
+        writer, reader = models_of(self.model, self.api_base, self.checker)
+        return [writer] if reader in (None, writer) else [writer, reader]
 
 
 @dataclass(frozen=True)

@@ -234,20 +234,20 @@ def _to_default(value: Any, option: TyperOption, path: Path) -> Any:
             shown = str(each).lower() if isinstance(each, bool) else repr(each)
             raise _wrong(path, f"{option.name} must be {expected}, not {shown}.")
     if must_be_filled(option) and any(not str(each).strip() for each in values):
-        return partial(_refuse, f"{path}, {option.name} must not be blank.")
+        return partial(_refuse, f"{path}, {option.name}", f"{option.opts[0]} must not be blank.")
     if option.multiple:
         return values
     if option.name in _WITH_COMMAS:
         return ",".join(values)
     if len(values) == 1:
         return values[0]
-    problem = f"{path}, {option.name} has {len(values)} values, and this command takes one"
-    return partial(_refuse, f"{problem}: specify it with {option.opts[0]}.")
+    problem = f"{option.opts[0]} has {len(values)} values, and this command takes one"
+    return partial(_refuse, f"{path}, {option.name}", f"{problem}: specify it as an option.")
 
 
-def _refuse(sentence: str) -> NoReturn:
+def _refuse(place: str, problem: str) -> NoReturn:
     """Refuse a value; Click calls this only if no other source has one."""
-    raise typer.BadParameter(sentence)
+    raise typer.BadParameter(problem, param_hint=f"'{place}'")
 
 
 def _wrong(path: Path, problem: str) -> typer.BadParameter:

@@ -122,9 +122,12 @@ def dream(
     rounds = Rounds(place, asked, output)
     rounds.migrate()
     open_questions, code = rounds.questions(), int(Code.DONE)
-    is_open = bool(open_questions.questions)
+    is_open, faults = bool(open_questions.questions), ""
     for finished in _rounds(rounds, open_questions, output) if is_open else [rounds.answer({})]:
         open_questions = finished.answers.left
+        faults = "".join(
+            f" The last answer was not used: {why}." for why in finished.answers.faults.values()
+        )
         if finished.answers.outcome is not None:
             code = finished.code
             fields = finished.json_fields | output.update_wiki(place)
@@ -135,7 +138,8 @@ def dream(
             for paragraph in queued_parts_as_text(finished.answers.read):
                 output.note(*paragraph.split("\n"))
     if open_questions.questions:
-        output.note(f"The input ended. {left_as_text(open_questions)}")
+        message = f"The input ended before all questions were answered.{faults}"
+        output.error(message, left_as_text(open_questions), code := Code.PARTLY)
     raise typer.Exit(code)
 
 

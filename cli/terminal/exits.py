@@ -16,7 +16,7 @@ from slowwave.consolidation.runtime.interruption import OutOfTime
 from slowwave.consolidation.runtime.redaction import without_secrets
 from slowwave.store.errors import ChangedSince, FileHeld, SlowwaveError, UnusableFile
 
-from .output import LOST_STDOUT, NAMED_FILE, Output, unwritable
+from .output import FILE_OPTIONS, LOST_STDOUT, NAMED_FILE, Output, unwritable
 from .signals import CaughtSignals, caught_signals
 
 
@@ -77,6 +77,7 @@ def run_reported(command: Callable[[], object], file: Path | None, output: Outpu
     file: what messages call FILE. Wrong usage is raised.
     """
     token = NAMED_FILE.set(file)
+    FILE_OPTIONS.set(())
     LOST_STDOUT.set(None)
     _LATE_FAILURES.set(())
     try:

@@ -12,7 +12,7 @@ from contextvars import ContextVar
 from dataclasses import asdict, dataclass
 from io import TextIOWrapper
 from pathlib import Path
-from shlex import quote
+from shlex import join
 from typing import TYPE_CHECKING, Any
 
 from slowwave.consolidation.text.invisible import is_hidden, misplaced
@@ -102,13 +102,18 @@ def _spelled(error: UnicodeError) -> tuple[str, int]:
 
 # The file that the running command was given; None if it takes none.
 NAMED_FILE: ContextVar[Path | None] = ContextVar("named_file", default=None)
+# The options that it was given with, such as `--state PATH`: a command needs them again.
+FILE_OPTIONS: ContextVar[tuple[str, ...]] = ContextVar("file_options", default=())
 _FILE = re.compile(r"(?<=\bslowwave )((?:[a-z|-]+ )+)FILE\b")
 
 
 def with_file(text: str) -> str:
     """Return a text whose commands name the file of the running command in place of FILE."""
     file = NAMED_FILE.get()
-    return text if file is None else _FILE.sub(lambda verb: verb[1] + quote(clean(str(file))), text)
+    if file is None:
+        return text
+    words = join(map(clean, (str(file), *FILE_OPTIONS.get())))
+    return _FILE.sub(lambda verb: verb[1] + words, text)
 
 
 # Returns where in the config file of the running command the value is that a message names.

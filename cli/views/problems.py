@@ -100,15 +100,16 @@ def model_failure(
     if parts.unread:
         unanswered.append(counted(parts.unread, "conversation part"))
     states = {window.state for window in windows}
-    problem = f"{file}: {' and '.join(unanswered)} not answered."
+    problem = f"{file}: {' and '.join(unanswered)} not answered"
     if writer.refused is not None:
-        problem = f"{_refusal(writer).rstrip('.')}. {problem}"
+        problem = f"{_refusal(writer).rstrip('.')}. {problem}."
     else:
         # A failure says more than the limit that skipped other questions.
         windows.sort(key=lambda window: window.state != "failed")
         reasons = (*(window.why for window in windows), parts.why)
         reason = next(filter(None, reasons), "no reason was given")
-        problem = f"{problem} First error: {reason.rstrip('.')}."
+        first = ". First error" if len(windows) + parts.unread > 1 else ""
+        problem = f"{problem}{first}: {reason.rstrip('.')}."
     if recordings is not None and not recordings.asks:
         todo = "Add the answers to the recording, and repeat the run."
     elif states == {"skipped"} and writer.refused is None:

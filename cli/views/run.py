@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
-from slowwave.cli.terminal.output import clean, table_of
+from slowwave.cli.terminal.output import clean, shortened, table_of
 from slowwave.cli.terminal.wording import counted, parts_queued
 from slowwave.store.ageing import PHASE, STATUS_AFTER
 from slowwave.store.errors import NotFound
@@ -25,6 +25,8 @@ if TYPE_CHECKING:
 
 # How much of an id names a run: two runs do not begin in the same millisecond.
 _SHORT = 13
+# The maximum characters of an outcome in a table; `log RUN` shows the rest of an error.
+_MAX_OUTCOME = 60
 # How a person or an agent decided, by what the options of a run record.
 _DECIDED = {
     "plan": "plan",
@@ -83,7 +85,7 @@ def table_of_runs(runs: Sequence[Run], states: Mapping[str, Mapping[str, int]]) 
         (
             run.id[:_SHORT],
             started(run),
-            _ending(run, states.get(run.id, {})),
+            shortened(_ending(run, states.get(run.id, {})), _MAX_OUTCOME),
             *_changes_of(run),
             _writer_of(run),
             *cells,

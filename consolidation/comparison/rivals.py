@@ -64,15 +64,6 @@ def find_rivalry(left: str, right: str) -> Rivalry | None:
     return None
 
 
-def has_all_of(text: str, part: str) -> bool:
-    """Whether a text has all content words and values of another, and is negated as it is."""
-    return (
-        content_words(part) <= content_words(text)
-        and _values_of(part).keys() <= _values_of(text).keys()
-        and bool(_NEGATION.search(part)) == bool(_NEGATION.search(text))
-    )
-
-
 @lru_cache(maxsize=4_096)
 def _values_of(text: str) -> dict[str, str]:
     """Return the numbers, days and months of a text, as they are written, by their letters."""

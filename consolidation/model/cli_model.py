@@ -204,7 +204,7 @@ def _wait(child: subprocess.Popen[bytes], stdout: int, command: str, seconds: fl
     while True:
         code = child.poll()
         if os.fstat(stdout).st_size > MAX_ANSWER_BYTES:
-            raise CallFailed(f"{command}: its answer is longer than {MAX_ANSWER_BYTES} bytes")
+            raise CallFailed(f"{command}: its answer is longer than {MAX_ANSWER_BYTES:,} bytes")
         if code is not None:
             return code
         if time.monotonic() > deadline:

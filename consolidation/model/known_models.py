@@ -41,6 +41,11 @@ def refuse_unready(endpoint: Endpoint) -> None:
         run_in_thread(endpoint.open)
 
 
+def is_listed(model: str) -> bool:
+    """Whether litellm's tables have a model or its provider; it may know more."""
+    return _provider_of(model) is not None
+
+
 def key_variable(provider: str) -> str:
     """Return the variable that most providers' keys have."""
     return re.sub(r"\W", "_", provider).upper() + "_API_KEY"

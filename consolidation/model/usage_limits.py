@@ -249,15 +249,14 @@ class UsageMeter:
         """Return the reason if the time is over; None if not."""
         if self.seconds_left() > 0:
             return None
-        unit = "second" if self._limits.seconds == 1 else "seconds"
-        return f"the budget of {self._limits.seconds:g} {unit} is used up"
+        return _used_up(self._limits.seconds or 0, "second")
 
     def overspent(self) -> str | None:
         """Return the usage that exceeds a limit, and the limit; None if none is exceeded."""
         used, limits = self._used, self._limits
         tokens = used.prompt_tokens + used.completion_tokens
         if _exceeds(tokens, limits.tokens):
-            return f"{tokens} tokens, more than the budget of {limits.tokens} tokens"
+            return f"{tokens:,} tokens, more than the budget of {limits.tokens:,} tokens"
         if _exceeds(used.cost_usd or 0.0, limits.cost_usd):
             return f"{used.cost_usd:.4f} USD, more than the {self._budget_name}"
         return None
@@ -293,19 +292,24 @@ class UsageMeter:
             self._granted = self._granted.plus(self._owner.take(lacking))
         granted, limits = self._granted, self._limits
         if _exceeds(needed.calls, granted.calls):
-            calls = "1 call" if limits.calls == 1 else f"{limits.calls} calls"
-            return f"the budget of {calls} is used up"
+            return _used_up(limits.calls or 0, "call")
         if _exceeds(needed.tokens, granted.tokens):
-            why = f"the budget of {limits.tokens} tokens has no room for another call of about "
-            why += f"{estimate.total} tokens"
+            why = f"the budget of {limits.tokens:,} tokens has no room for another call of about "
+            why += f"{estimate.total:,} tokens"
             used = (needed.tokens or 0) - estimate.total
-            return why if self._owner is not None else f"{why}: {used} are used"
+            return why if self._owner is not None else f"{why}: {used:,} are used"
         if not _exceeds(needed.cost_usd, granted.cost_usd):
             return None
         if needed.cost_usd is None:
             return f"the model's price is unknown, so a {self._budget_name} cannot be enforced"
         price = self._price(estimate.prompt, estimate.answer)
         return f"the {self._budget_name} has no room for another call of about {price:.4f} USD"
+
+
+def _used_up(limit: float, unit: str) -> str:
+    """Return that a limit is reached; of a limit of zero, nothing was used."""
+    amount = f"{limit:g} {unit}" if limit == 1 else f"{limit:,.10g} {unit}s"
+    return f"the budget of {amount} is used up" if limit else f"the budget is {amount}"
 
 
 def _exceeds(needed: float | None, granted: float | None) -> bool:

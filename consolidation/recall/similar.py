@@ -41,7 +41,7 @@ def find_similar(file: MemoryFile, tenant: str, text: str, now: str) -> list[Sim
     rivals = () if len(near_memories) > MAX_NEAR else _rivals(near_memories, text)
     similar_by_id = {rival.memory.id: rival for rival in rivals}
     remaining = [memory for memory in near_memories[:MAX_NEAR] if memory.id not in similar_by_id]
-    similar_by_id |= {duplicate.memory.id: duplicate for duplicate in _duplicates(remaining, text)}
+    similar_by_id |= {repeat.memory.id: repeat for repeat in _repeats(remaining, text, now)}
     return [similar_by_id[memory.id] for memory in near_memories if memory.id in similar_by_id]
 
 
@@ -119,16 +119,11 @@ def _rivals(memories: Sequence[Memory], text: str) -> Iterator[Similar]:
             yield Similar(memory, "contradiction", why)
 
 
-def _duplicates(memories: Sequence[Memory], text: str) -> Iterator[Similar]:
-    """Yield the memories that contain all of a text, or that it contains completely."""
-    if not memories:
-        return
-    from slowwave.consolidation.comparison.rivals import has_all_of
-
+def _repeats(memories: Sequence[Memory], text: str, now: str) -> Iterator[Similar]:
+    """Yield the memories that equal a text, as the duplicates that a run merges do."""
     for memory in memories:
-        is_known = has_all_of(memory.content, text)
-        is_extended = has_all_of(text, memory.content)
-        if is_known or is_extended:
-            why = "it has all words of this" if is_known else "this has all words of it"
-            why = "both have the same words" if is_known and is_extended else why
-            yield Similar(memory, "duplicate", why)
+        # Imported late: it loads dictionaries.
+        from slowwave.consolidation.comparison.normal_form import repeats
+
+        if repeats(memory, text, now):
+            yield Similar(memory, "duplicate", "the same text apart from layout")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
+from io import BytesIO, TextIOWrapper
 from pathlib import Path
 from typing import Any
 
@@ -39,7 +40,7 @@ def with_sql(sql: str) -> Callable[[Path], None]:
 BAD_FILES: dict[str, tuple[Callable[[Path], object], str]] = {
     "missing": (lambda path: None, "There is no file"),
     "folder": (lambda path: path.mkdir(), "is a folder.\nSpecify a memory file in it"),
-    "empty": (lambda path: path.touch(), "is empty"),
+    "empty": (lambda path: path.touch(), "has no content (0 bytes)"),
     "text": (lambda path: path.write_text("Dear diary\n" * 50), "not a SQLite database"),
     "foreign": (foreign, "but not a memory file"),
     "short": (lambda path: path.write_bytes(b"SQLite"), "not a SQLite database"),
@@ -317,6 +318,18 @@ def test_an_invalid_line_is_named(line: str, why: str, tmp_path: Path, cli: Cli)
     source.write_text('{"content": "A fact."}\n' + line + "\n")
     cli("import", tmp_path / "new.db", source).ends(1, "Line 2", why)
     assert list(tmp_path.iterdir()) == [source]
+
+
+def test_an_empty_source_creates_no_file(
+    memory_file: Path, tmp_path: Path, cli: Cli, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (source := tmp_path / "empty.jsonl").touch()
+    new = tmp_path / "new.db"
+    cli("import", new, source).ends(1, f"{source} is empty", f"slowwave import {new} --empty")
+    monkeypatch.setattr("sys.stdin", TextIOWrapper(BytesIO()))
+    cli("import", new, "-").ends(1, "stdin is empty")
+    assert not new.exists()
+    cli("import", memory_file, source).ends(0, "is empty").says("Imported 0 memories")
 
 
 def test_export_contains_active_memories_without_vectors_by_default(filled: Path, cli: Cli) -> None:

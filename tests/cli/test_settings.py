@@ -80,7 +80,9 @@ def test_a_blank_path_is_refused_with_the_name_of_its_option_or_key(
     config = memory_file.with_name("slowwave.toml")
     for key in ("embedder", "wiki", "tenant"):
         config.write_text(f'{key} = ""\n')
-        cli("maintain", memory_file).ends(2, f"{config}, {key} must not be blank.")
+        cli("maintain", memory_file).ends(2, f"Error: {config}, {key} must not be blank.")
+    config.write_text('phase = "sleep"\n')
+    cli("maintain", memory_file).ends(2, f"Error: {config}, phase takes expire,")
     config.unlink()
     for name, command in (("TENANT", ["add", memory_file, "x"]), ("FILE", ["maintain"])):
         with environment({f"SLOWWAVE_{name}": " "}):
@@ -192,6 +194,9 @@ def test_settings_of_a_model_are_ignored_without_one(memory_file: Path, cli: Cli
     record = memory_file.with_name("record.jsonl")
     memory_file.with_name("slowwave.toml").write_text(f"checker = 'none'\nrecord = '{record}'\n")
     assert (cli("maintain", memory_file).code, record.exists()) == (0, False)
+    memory_file.with_name("slowwave.toml").write_text("ask = true\n")
+    cli("maintain", memory_file, "--dry-run", "--quiet").ends(2, "ask requires --model")
+    assert cli("maintain", memory_file).code == 0
 
 
 @pytest.mark.parametrize("gate", ["enabled = false", "min_new = 5"])

@@ -200,6 +200,16 @@ NEAR = [
     ("Ada is not vegetarian any more.", "Ada is vegetarian.", "contradiction", "denies"),
     ("the database listens on port 5432", PORTS[0], "duplicate", "the same"),
     ("Whales sing at night.", PORTS[0], None, ""),
+    (
+        "The staging database runs on host pg-8.",
+        "The staging database runs on host pg-9.",
+        None,
+        "",
+    ),
+    ("The logs of billing are in /var/log/a.", "The logs of billing are in /var/log/b.", None, ""),
+    ("Use v1.2 of the client.", "Use v1.3 of the client.", None, ""),
+    ("Ann pays Bo.", "Bo pays Ann.", None, ""),
+    (f"{PORTS[0]} It is backed up.", PORTS[0], None, ""),
     ("The database listens on port 5432 and is backed up at 02:30.", "It rains.", None, ""),
 ]
 

@@ -61,7 +61,7 @@ def why_failed(model: str, base: str) -> str:
 def test_an_endless_answer_is_read_up_to_a_limit(model: str, path: str, status: int) -> None:
     with flood(status) as server:
         why = why_failed(model, server.address + path)
-    assert why == f"the server's answer is longer than {MAX_ANSWER_BYTES} bytes"
+    assert why == f"the server's answer is longer than {MAX_ANSWER_BYTES:,} bytes"
     assert server.requests == 1
     assert server.sent < MAX_ANSWER_BYTES + IN_BUFFERS < FLOOD_BYTES
 

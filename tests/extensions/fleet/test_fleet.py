@@ -367,7 +367,7 @@ HEADERS: dict[str, tuple[Callable[[bytes], bytes], str]] = {
     "no page size": (lambda data: data[:16] + b"\xff" * 8 + data[24:], "is damaged: file is not"),
     "nobody's": (lambda data: data[:68] + bytes(4) + data[72:], "application ID is missing"),
     "cut off": (lambda data: data[:50], "is damaged: its header is incomplete"),
-    "nothing": (lambda data: b"", "is empty"),
+    "nothing": (lambda data: b"", "has no content"),
     "noise": (lambda data: bytes(range(1, 256)) * 20, "it is not a SQLite database"),
 }
 

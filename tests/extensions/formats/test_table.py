@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+import shlex
 import sqlite3
 from collections.abc import Callable
 from contextlib import closing
@@ -85,6 +87,22 @@ def test_a_duplicate_is_marked_and_options_are_kept(name: str, path: Path, cli: 
             assert cli(*command).code == 0
     assert cli("undo", path).code == 0
     assert table(path) == before
+
+
+def test_commands_in_hints_work_when_pasted(tmp_path: Path, path: Path, cli: Cli) -> None:
+    ports = ("The wiki listens on port 7070.", "The wiki listens on port 7071.")
+    name = create_table(path, "texts", (*SAME, *ports))
+    options = "--table", name.removeprefix("table:"), "--state", tmp_path / "odd state.db"
+    for command, next_command in (
+        (("conflicts", path), "conflicts resolve"),
+        (("maintain", path, "--report", tmp_path / "night.md"), "undo"),
+    ):
+        ended = cli(*command, *options)
+        (pasted,) = re.findall(f"slowwave {next_command} (.*)", ended.out + ended.err)
+        words = shlex.split(pasted)
+        assert words[:5] == [str(path), *map(str, options)]
+    assert f"`slowwave undo {pasted}`" in (tmp_path / "night.md").read_text("utf-8")
+    assert cli("undo", *words).code == 0
 
 
 @pytest.mark.parametrize("shape", [shape for shape in SHAPES if shape != "of two columns"])
