@@ -12,8 +12,6 @@ from .file import MemoryFile
 from .records import COLUMNS
 from .rows import decode_row
 
-# Tables of vectors and names found in texts; their rows have the id of the run.
-FOUND_IN_TEXTS = ("embeddings", "memory_entities", "entity_scans")
 # Replaces the key of a proposal in the entries of a purge.
 PURGED = "purge"
 # Replaces that key in the tombstones of forgotten memories; also an option of their run.
@@ -23,15 +21,13 @@ FORGOTTEN = "forget"
 KEYS: dict[str, tuple[str, ...]] = {
     "memories": ("id",),
     "embeddings": ("memory_id", "model"),
-    "memory_entities": ("memory_id", "entity_id"),
-    "entity_scans": ("memory_id",),
     "synthesized_from": ("derived_id", "source_id"),
     "derivations": ("memory_id", "run_id", "proposal"),
     "read_messages": ("tenant", "chain"),
     "memory_messages": ("memory_id", "chain"),
     "waiting_messages": ("id",),
 }
-_UPDATED = ("memories", "waiting_messages", *FOUND_IN_TEXTS)
+_UPDATED = ("memories", "waiting_messages", "embeddings")
 JOURNAL_HINT = (
     "Nothing was changed. Restore the file from a backup; 'slowwave check FILE' lists the damage."
 )
@@ -122,7 +118,7 @@ def _fault_of_kind(entry: JournalEntry) -> str | None:
     elif entry.is_image:
         if table == "memories" and entry.proposal in (PURGED, FORGOTTEN):
             return None
-        if table not in FOUND_IN_TEXTS or not {*key, "run_id"} <= before.keys():
+        if table != "embeddings" or not {*key, "run_id"} <= before.keys():
             return f"is not the image of a row of {table}"
         if not key.items() <= before.items():
             return f"is the image of another row of {table}"

@@ -217,7 +217,7 @@ class Mirror:
                     proposal, vector = result.proposal, None
                     if model is not None and not proposal.keeps_text:
                         vector = model.name, model.vector(proposal.draft.text)
-                    apply_proposal(file, run, replace(result, vector=vector), {})
+                    apply_proposal(file, run, replace(result, vector=vector))
 
     def fit(self, run_id: str | None, now: datetime) -> Budget | None:
         """Have `settle` shorten entries until the other file fits; return how full it is then.
