@@ -341,11 +341,12 @@ def test_a_failed_migration_leaves_every_byte_of_the_file_unchanged(
             with_steps(newer, version_next, step)
             expected: type[BaseException] = StoreError if error else KeyboardInterrupt
             message = f"migrated .* {newest_version()}: .*{error}" if error else None
-            with pytest.raises(expected, match=message) as raised, open_writing(path):
-                pytest.fail("it was opened")
+            with pytest.raises(expected, match=message) as raised:
+                migrate_file(path)
         assert not isinstance(raised.value, UnusableFile)
     assert list(tmp_path.iterdir()) == [path]
-    with open_writing(path) as file:
+    migrate_file(path)
+    with open_reading(path) as file:
         assert check_file(file).problems == ()
 
 
@@ -392,6 +393,7 @@ def test_a_migration_keeps_rows_and_foreign_tables(tmp_path: Path, mode: str) ->
     assert before["my_view"]
     own = "SELECT type, name, tbl_name, sql FROM sqlite_schema WHERE name LIKE 'my%' ORDER BY name"
     with unchanged(rows, path, own):
+        migrate_file(path)
         with open_writing(path) as file:
             assert schema_version(file) == newest_version()
             assert file.value("PRAGMA foreign_keys") == 1
@@ -429,8 +431,8 @@ def test_a_damaged_file_is_not_migrated(tmp_path: Path) -> None:
     path = older_file(tmp_path)
     damage_root(path, "memories_by_status")
     data = path.read_bytes()
-    with pytest.raises(UnusableFile, match="is damaged"), open_writing(path):
-        pytest.fail("it was opened")
+    with pytest.raises(UnusableFile, match="is damaged"):
+        migrate_file(path)
     assert path.read_bytes() == data
 
 
@@ -439,27 +441,26 @@ def test_a_file_is_checked_for_damage_before_its_migration_locks_it(tmp_path: Pa
     damage_root(path, "memories_by_status")
     with closing(sqlite3.connect(path, isolation_level=None)) as agent:
         agent.execute("BEGIN IMMEDIATE")
-        with pytest.raises(UnusableFile, match="is damaged"), open_writing(path):
-            pytest.fail("it was opened")
+        with pytest.raises(UnusableFile, match="is damaged"):
+            migrate_file(path)
 
 
 def test_a_migration_without_disk_space_changes_nothing(tmp_path: Path) -> None:
     path = older_file(tmp_path)
     before = path.read_bytes()
-    assert run_on_a_small_disk(4_096, "add", path, "new").returncode == 1
+    assert run_on_a_small_disk(4_096, "maintain", path).returncode == 1
     assert path.read_bytes() == before
-    assert list(tmp_path.iterdir()) == [path]
+    assert {file.suffix for file in tmp_path.iterdir()} == {".db", ".lock"}
 
 
 OPENING = """
 import sys
 from pathlib import Path
 import sqlite_utils, tenacity
-from slowwave.store.file import open_writing
+from slowwave.store.file import migrate_file
 print("ready", flush=True)
 sys.stdin.readline()
-with open_writing(Path(sys.argv[1])):
-    pass
+migrate_file(Path(sys.argv[1]))
 """
 
 
