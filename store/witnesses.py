@@ -1,8 +1,8 @@
 """Witnesses: what runs still read of purged memories.
 
-Runs also read superseded memories, which determine the clusters and keep others apart. A purge
-therefore deletes a memory's row, but keeps what plans read of it: a few columns and its vectors.
-Its text is in the lineage.
+Runs also read superseded memories, which show when a text was last stated and what a person
+separated; recall finds their successors by them. A purge therefore deletes a memory's row, but
+keeps a few columns and its vectors. Its text is in the lineage.
 """
 
 from __future__ import annotations
