@@ -161,8 +161,8 @@ class _Stages:
                 self._earlier_proposals = withdraw_outdated(night.path, tenants, now, preflight)
             # Its id must sort after those of the phases before it.
             self._run = self._new_run()
-            keeper = None if night.dry_run else self._run
-            return survey_file(night, keeper, leaving=self._leaving)
+            keep = None if night.dry_run else self._run.store_vectors
+            return survey_file(night, keep, leaving=self._leaving)
 
     def execute(self, survey: Survey) -> ExecutionResult:
         """Ask the model, queue what a person reviews, and write rows, lineage and journal.
@@ -172,7 +172,7 @@ class _Stages:
         night, run, cache = self._night, self._run, survey.findings.cache
 
         def plan_again(answered: Sequence[Window]) -> tuple[Plan, Sequence[TenantView]]:
-            second_survey = survey_file(night, run, cache, answered=answered)
+            second_survey = survey_file(night, run.store_vectors, cache, answered=answered)
             return second_survey.plan, second_survey.snapshot.views
 
         with self._guarded():

@@ -17,9 +17,10 @@ from .rows import Row, add_rows, current_row, decode_row, encode_row, set_column
 # rows. Caches, and tables that only mirrors use, are not exported.
 _WHOLE = (
     *("runs", "proposals", "journal", "derivations", "answers", "asked", "disputes"),
-    *("witnesses", "witness_vectors", "entities", "memory_entities", "entity_scans"),
-    *("read_messages", "memory_messages", "waiting_messages"),
+    *("witnesses", "witness_vectors", "read_messages", "memory_messages", "waiting_messages"),
 )
+# Tables of earlier versions, whose rows are skipped: names that runs found in texts.
+_DROPPED = ("entities", "memory_entities", "entity_scans")
 # A memory's line has its vectors, but not the run that computed them.
 _COMPUTED = "embeddings"
 _VECTOR_KEY = "memory_id, model"
@@ -74,7 +75,7 @@ def parse_history(line: bytes) -> HistoryRow | None:
     if not isinstance(fields, dict) or fields.keys() != {"table", "row"}:
         return None
     table, row = fields["table"], fields["row"]
-    if table not in (*_WHOLE, *_of_extensions(), _COMPUTED):
+    if table not in (*_WHOLE, *_of_extensions(), *_DROPPED, _COMPUTED):
         raise ValueError(f"unknown table of the history: {table!r:.60}")
     try:
         return HistoryRow(table, decode_row(json_text(row)))
@@ -106,6 +107,8 @@ class History:
         if not self._can_take:
             self.first_skipped = self.first_skipped or number
             return
+        if row.table in _DROPPED or row.row.get("table_name") in _DROPPED:
+            return
         if row.table in self._of_extensions and row.table not in self._emptied:
             run_script(self._file.conn, self._of_extensions[row.table].script)
         if not row.row.keys() <= self._file.columns(row.table):
@@ -117,7 +120,6 @@ class History:
                     set_columns(self._file, _COMPUTED, [key], {"run_id": row.row.get("run_id")})
             else:
                 if row.table not in self._emptied:
-                    # Memories' lines added rows, which lack the run that found a name.
                     self._emptied.add(row.table)
                     self._file.conn.execute(f"DELETE FROM {row.table}")
                 add_rows(self._file, row.table, [row.row])

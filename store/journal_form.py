@@ -13,8 +13,6 @@ from .file import MemoryFile
 from .records import COLUMNS
 from .rows import decode_row
 
-# Tables of vectors and names found in texts; their rows have the id of the run.
-FOUND_IN_TEXTS = ("embeddings", "memory_entities", "entity_scans")
 # Replaces the key of a proposal in the entries of a purge.
 PURGED = "purge"
 # Replaces that key in the tombstones of forgotten memories; also an option of their run.
@@ -24,15 +22,13 @@ FORGOTTEN = "forget"
 KEYS: dict[str, tuple[str, ...]] = {
     "memories": ("id",),
     "embeddings": ("memory_id", "model"),
-    "memory_entities": ("memory_id", "entity_id"),
-    "entity_scans": ("memory_id",),
     "synthesized_from": ("derived_id", "source_id"),
     "derivations": ("memory_id", "run_id", "proposal"),
     "read_messages": ("tenant", "chain"),
     "memory_messages": ("memory_id", "chain"),
     "waiting_messages": ("id",),
 }
-_UPDATED = ("memories", "waiting_messages", *FOUND_IN_TEXTS)
+_UPDATED = ("memories", "waiting_messages", "embeddings")
 JOURNAL_HINT = (
     "Nothing was changed. Restore the file from a backup; 'slowwave check FILE' lists the damage."
 )
@@ -102,7 +98,7 @@ def _is_possible(file: MemoryFile, entry: JournalEntry) -> bool:
     if entry.is_image and table == "memories":
         return entry.proposal in (PURGED, FORGOTTEN)
     if entry.is_image:
-        has_run = table in FOUND_IN_TEXTS and "run_id" in before
+        has_run = table == "embeddings" and "run_id" in before
         return has_run and key.items() <= before.items()
     is_update = before.keys() == after.keys() and not key.keys() & before.keys()
     return table in _UPDATED and is_update and before.get("superseded_by", "") != key.get("id")

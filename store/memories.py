@@ -161,15 +161,13 @@ def _read_loadable(file: MemoryFile, where: str, values: Sequence[object]) -> li
 def read_observed(file: MemoryFile, tenant: str, now: str) -> list[Memory]:
     """Return the observed memories of a tenant, not the derived ones, ordered by id.
 
-    Includes active memories, and those that were superseded, purged or archived by a limit, because
-    these still determine the clusters. Omits expired and too long memories.
+    Includes superseded and purged ones, which show when a text was last stated, and what a person
+    separated. Omits expired and too long memories.
     """
     memories = _read_loadable(
         file,
         "tenant = ? AND generation = 0 AND origin <> 'consolidation' "
-        f"AND {NO_RAW_EXPERIENCE} AND (status IN ('active', 'superseded') "
-        "OR status = 'archived' AND id IN "
-        "(SELECT json_extract(row_key, '$.id') FROM journal WHERE proposal = 'limit'))",
+        f"AND {NO_RAW_EXPERIENCE} AND status IN ('active', 'superseded')",
         [tenant],
     )
     current = [
@@ -258,7 +256,7 @@ def tenants(file: MemoryFile) -> list[str]:
 
 
 def count_clustered(file: MemoryFile) -> dict[str, int]:
-    """Count the memories of each tenant that a run reads: superseded ones cluster as well."""
+    """Count the memories of each tenant that a run reads."""
     counts = file.tuples(
         "SELECT tenant, count(*) FROM memories WHERE status IN ('active', 'superseded') "
         "AND tenant <> ? GROUP BY 1",

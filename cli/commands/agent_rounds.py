@@ -120,7 +120,6 @@ def dream(
     """
     refuse_or_end(context, place, enabled, output)
     rounds = Rounds(place, asked, output)
-    rounds.migrate()
     open_questions, code = rounds.questions(), int(Code.DONE)
     is_open, faults = bool(open_questions.questions), ""
     for finished in _rounds(rounds, open_questions, output) if is_open else [rounds.answer({})]:

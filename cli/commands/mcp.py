@@ -15,7 +15,7 @@ from slowwave.cli.arguments.settings import is_on_command_line
 from slowwave.cli.terminal.output import Output
 from slowwave.consolidation.vectors.embedder import DEFAULT_MODEL, SentenceEmbedder
 from slowwave.store.extras import install_hint
-from slowwave.store.file import migrate_file, open_reading
+from slowwave.store.file import open_reading
 
 if TYPE_CHECKING:
     from mcp.server.mcpserver import MCPServer
@@ -123,11 +123,9 @@ def _opened(file: Path, tenant: str, embedder: str, writes: bool) -> AgentMemory
     """Return the memories to serve. Raises `StoreError` if the file is not a memory file."""
     from slowwave.consolidation.agent import AgentMemory
 
-    if not writes:
+    if not writes or file.exists():
         with open_reading(file):
             pass
-    elif file.exists():
-        migrate_file(file)
     return AgentMemory(file, tenant, SentenceEmbedder(embedder))
 
 

@@ -70,16 +70,17 @@ def show(
     if lineage or tree or html is not None:
         _show_lineage(place, memory, html, output)
         return
+    from slowwave.consolidation.facts.specifics import names_in
     from slowwave.store.entities import read_memory_entities
     from slowwave.store.vectors import read_memory_vectors
 
     with place.reading() as memory_file, open_reading(memory_file) as opened:
         record = _read(opened, memory)
-        names = [name for name, _ in read_memory_entities(opened, record.id)]
+        names = {*read_memory_entities(opened, record.id), *names_in(record.content)}
         vectors = [model for model, _, _ in read_memory_vectors(opened, record.id)]
         derivations = read_derivations(opened, record.id)
     fields = memory_as_json(record) | {
-        "entities": names,
+        "entities": sorted(names),
         "vectors": vectors,
         "derivations": list(map(asdict, derivations)),
     }

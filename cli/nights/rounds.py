@@ -51,14 +51,6 @@ class Rounds:
         place.lend(self._embedder.name, self._embedder.encode)
         self._options = note_place(place, asked.cycle_options(AGENT), output)
 
-    def migrate(self) -> None:
-        """Migrate an older schema, which `questions` would refuse; mirrors are migrated anyway."""
-        from slowwave.consolidation.agent.rounds import migrate
-
-        if self._place.is_memory_file:
-            with self._place.changing() as memory_file:
-                migrate(memory_file)
-
     def questions(self) -> OpenQuestions:
         """Return the open questions; the file is only read."""
         with self._place.reading() as memory_file, self._round(memory_file) as agent_round:

@@ -79,6 +79,9 @@ def report_night_problems(
             f"Could not store what this run computed: {outcome.why_unsaved} "
             "The next run computes it again."
         )
+    if outcome.migrated_from is not None:
+        migrated = f"{file}: migrated from schema version {outcome.migrated_from}."
+        output.note(migrated, important=True)
     if output.quiet and (ids := outcome.plan.damaged):
         skipped = f"{file}: skipped memories whose text is damaged: {named(ids)}."
         output.note(skipped, "See: slowwave check FILE", important=True)

@@ -76,7 +76,6 @@ def ingest(
         return preview(inputs)
     with maintenance_lock(inputs.path):
         preflight = Preflight(inputs.path, None, inputs.now)
-        preflight.migrate()
         return ingest_while_locked(inputs, preflight, interruption or Interruption())
 
 

@@ -153,9 +153,7 @@ def drop_queued(
         with open_reading(path) as file:
             return _choose(file, which, tenants)
     with maintenance_lock(path):
-        preflight = Preflight(path, None, now)
-        preflight.migrate()
-        preflight.check_and_back_up()
+        Preflight(path, None, now).refuse_damaged()
         with open_writing(path) as file:
             dropped = _choose(file, which, tenants)
             return replace(dropped, run_id=_drop(file, dropped, now)) if dropped.parts else dropped

@@ -113,9 +113,7 @@ def _equal_groups(view: TenantView, include_protected: bool) -> list[_Group]:
 
 def _sameness(view: TenantView, row: int, form: str) -> _Sameness:
     text = view.features(memory := view.memories[row])
-    names: frozenset[str] = frozenset()
-    if added := set(view.entities.get(memory.id, ())).difference(text.names):
-        names = frozenset(map(str.casefold, added)).difference(map(str.casefold, text.names))
+    names = view.added_names(memory)
     if memory.id in view.dense:
         return _Sameness(form, names, "dense")
     day = memory.observed_at[:10] if memory.observed_at != UNDATED else memory.id

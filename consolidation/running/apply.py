@@ -52,13 +52,11 @@ def in_batches(results: Sequence[Result]) -> Iterator[list[Result]]:
         yield batch
 
 
-def apply_proposal(
-    file: MemoryFile, run: RunRecord, checked: Result, entities: Mapping[str, Sequence[str]]
-) -> Result:
+def apply_proposal(file: MemoryFile, run: RunRecord, checked: Result) -> Result:
     """Apply a checked proposal in the caller's transaction.
 
-    entities: the names that each source mentions. If a source changed since the plan was made, or
-    if the database rejects a change, only the decision `stale` or `failed` is written.
+    If a source changed since the plan was made, or if the database rejects a change, only the
+    decision `stale` or `failed` is written.
     """
     proposal = checked.proposal
     sources = list(read_memories(file, proposal.sources))
@@ -69,7 +67,7 @@ def apply_proposal(
         changes = ProposalChanges(file, run.run_id, proposal.id, timestamp(run.now))
         try:
             with file.savepoint():
-                derived = _write(changes, run, checked, sources, entities)
+                derived = _write(changes, run, checked, sources)
             result = replace(checked, state="applied", derived=derived)
         except RejectedChange as error:
             result = replace(checked, state="failed", why=error.message)
@@ -147,11 +145,7 @@ def find_stale(result: Result, memories: Mapping[str, Memory]) -> str | None:
 
 
 def _write(
-    changes: ProposalChanges,
-    run: RunRecord,
-    result: Result,
-    sources: Sequence[Memory],
-    entities: Mapping[str, Sequence[str]],
+    changes: ProposalChanges, run: RunRecord, result: Result, sources: Sequence[Memory]
 ) -> str | None:
     """Write the rows of a proposal; return the id of the new memory, if one was inserted.
 
@@ -164,22 +158,17 @@ def _write(
     leaving = [memory for memory in added if memory.id in proposal.leaving]
     if survivor is None:
         successor = _build_memory(run, proposal, sources)
-        names = _names_of(proposal, sources, entities)
-        changes.insert_memory(successor, *_vector_of(result), names)
+        changes.insert_memory(successor, *_vector_of(result))
     elif not proposal.keeps_text:
         successor, columns = survivor, _extended_columns(survivor, added, run.now)
         if proposal.by_person:
             columns["origin"] = "human"
         changes.rewrite_memory(survivor.id, proposal.draft.text, columns, *_vector_of(result))
-        changes.add_names(survivor, _names_of(proposal, added, entities))
     elif proposal.operation == "extract":
         successor = survivor
         changes.update_memory(survivor.id, _extended_columns(survivor, added, run.now))
     else:
         successor, added = survivor, leaving
-        if proposal.by_model:  # a program merges memories with the same names
-            leaving_names = {name for memory in leaving for name in entities.get(memory.id, ())}
-            changes.add_names(survivor, sorted(leaving_names))
         changes.update_memory(survivor.id, _survivor_columns(survivor, leaving, run.now))
     changes.add_lineage(successor.id, added, proposal.operation)
     changes.supersede(leaving, successor.id)
@@ -191,18 +180,6 @@ def _vector_of(result: Result) -> tuple[str, bytes]:
     if result.vector is None:
         raise ValueError(f"a {result.proposal.operation} without a vector cannot be applied")
     return result.vector
-
-
-def _names_of(
-    proposal: Proposal, sources: Sequence[Memory], entities: Mapping[str, Sequence[str]]
-) -> list[str]:
-    """Return the names in a draft: known names of these sources, and names found in it."""
-    from slowwave.consolidation.facts.specifics import names_in
-
-    text = proposal.draft.text
-    source_names = {name for memory in sources for name in entities.get(memory.id, ())}
-    mentioned = {name for name in source_names if name.lower() in text.lower()}
-    return sorted(mentioned | set(names_in(text)))
 
 
 def _build_memory(run: RunRecord, proposal: Proposal, sources: Sequence[Memory]) -> Memory:

@@ -22,7 +22,6 @@ from slowwave.consolidation.runtime.interruption import Interruption
 from slowwave.consolidation.text.tokens import count_tokens
 from slowwave.consolidation.vectors.embedder import Embedder, encode_portions, refuse_another_space
 from slowwave.consolidation.vectors.matrix import TextVectors
-from slowwave.store.entities import read_entities
 from slowwave.store.errors import StoreError
 from slowwave.store.file import MemoryFile
 from slowwave.store.ledger import DECIDED, Decision, decide_pending, make_pending
@@ -81,15 +80,11 @@ class Approval:
             return run_report(before, after, (result.state for result in results), Usage())
 
         with run.begun(self.file, {"tenant": tenants, DECIDED: self.way}, report):
-            names = {tenant: read_entities(self.file, tenant) for tenant in tenants}
             try:
                 for batch in in_batches(checked):
                     with self.interruption.deferred():
                         with self.file.transaction():
-                            decided = [
-                                self._apply(run, result, names[result.proposal.tenant], changed_by)
-                                for result in batch
-                            ]
+                            decided = [self._apply(run, result, changed_by) for result in batch]
                         results += decided
                     self.progress.stage("applying", len(results), len(checked))
             except (KeyboardInterrupt, StoreError) as error:
@@ -112,13 +107,7 @@ class Approval:
             run.end(self.file, "interrupted" if self.interruption.asked else verdict, report())
         return ReviewResult(run.run_id, tuple(results))
 
-    def _apply(
-        self,
-        run: RunRecord,
-        checked: Result,
-        names: Mapping[str, Sequence[str]],
-        changed_by: dict[str, Proposal],
-    ) -> Result:
+    def _apply(self, run: RunRecord, checked: Result, changed_by: dict[str, Proposal]) -> Result:
         """Apply a proposal, or return why not. changed_by: applied proposals by memory id."""
         proposal = checked.proposal
         if checked.state != "planned":
@@ -130,7 +119,7 @@ class Approval:
                 result = replace(checked, state="stale", why=why)
                 record(self.file, run, result)
                 return result
-        result = apply_proposal(self.file, run, checked, names)
+        result = apply_proposal(self.file, run, checked)
         if result.state == "applied":
             decide_pending(self.file, proposal.id, "approved", timestamp(self.now))
             changed = set(proposal.leaving)

@@ -225,8 +225,7 @@ class Execution:
     def _apply(self, file: MemoryFile, checked: Result) -> Result:
         """Apply a planned proposal, or record another one, in the caller's transaction."""
         if checked.state == "planned":
-            names = self._views[checked.proposal.tenant].entities
-            return apply_proposal(file, self._run.record, checked, names)
+            return apply_proposal(file, self._run.record, checked)
         record(file, self._run.record, checked)
         return checked
 

@@ -20,7 +20,6 @@ from slowwave.consolidation.writing.writer import Writer
 from slowwave.store import check
 from slowwave.store.backup import back_up
 from slowwave.store.cache import read_change_counts
-from slowwave.store.entities import delete_found_names, record_scans, store_entities
 from slowwave.store.file import (
     Identity,
     MemoryFile,
@@ -37,8 +36,6 @@ from slowwave.store.vectors import store_vectors
 
 # How a run ended, as stored in the ledger.
 Verdict = Literal["done", "partial", "failed", "interrupted"]
-# The number of memories whose names one transaction writes.
-_BATCH = 500
 
 
 @dataclass(frozen=True)
@@ -195,20 +192,6 @@ class RunInFile:
         """Keep (memory id, content hash, blob) in a transaction of its own."""
         with self.writing() as file, self.changing(file):
             store_vectors(file, self.embedder.name, vectors, self.record.run_id)
-
-    def keep_names(self, tenant: str, scans: Sequence[tuple[str, str, Sequence[str]]]) -> None:
-        """Keep (memory id, content hash, names), in short transactions."""
-        run_id = self.record.run_id
-        with self.writing() as file:
-            for start in range(0, len(scans), _BATCH):
-                part = scans[start : start + _BATCH]
-                with self.changing(file):
-                    delete_found_names(file, (memory_id for memory_id, _, _ in part), run_id)
-                    mentions = [(memory_id, names) for memory_id, _, names in part]
-                    store_entities(file, tenant, mentions, run_id)
-                    record_scans(
-                        file, [(memory_id, text_hash) for memory_id, text_hash, _ in part], run_id
-                    )
 
     def end(self, verdict: Verdict, plan: str | None, report: dict[str, Any]) -> None:
         """Record how the run ended, if it wrote anything."""

@@ -15,12 +15,8 @@ from slowwave.consolidation.runtime.interruption import Interruption, OutOfTime
 from slowwave.consolidation.runtime.threads import run_in_thread, start_in_thread
 from slowwave.consolidation.snapshot.cache import Cache
 from slowwave.consolidation.snapshot.idle import Findings, IdleMarks
-from slowwave.consolidation.snapshot.snapshot import (
-    FindingsKeeper,
-    Snapshot,
-    compute_missing,
-    read_snapshot,
-)
+from slowwave.consolidation.snapshot.snapshot import Snapshot, compute_missing, read_snapshot
+from slowwave.consolidation.vectors.matrix import Keep
 from slowwave.store.errors import SlowwaveError
 from slowwave.store.file import open_reading
 from slowwave.store.purge import Purgeable, find_purgeable
@@ -51,14 +47,14 @@ class Survey:
 
 def survey_file(
     night: NightInputs,
-    keeper: FindingsKeeper | None = None,
+    keep: Keep | None = None,
     cache: Cache | None = None,
     leaving: Sequence[LeavingMemory] = (),
     answered: Sequence[Window] = (),
 ) -> Survey:
     """Read the file, compute what is missing, and plan.
 
-    keeper: saves what was computed. cache: of an earlier survey of this run. leaving: memories that
+    keep: saves computed vectors. cache: of an earlier survey of this run. leaving: memories that
     will have expired, in a dry run. answered: windows answered earlier in this run; a model is only
     asked about what lies across their cuts. Raises `StoreError` and `EmbedderError`.
     """
@@ -79,7 +75,7 @@ def survey_file(
         leaving=frozenset(memory.id for memory in leaving),
     )
     planning = replace(options.of_plan(night.writer.key), answered=tuple(answered))
-    compute_missing(snapshot, night.embedder, keeper, night.progress, compares=options.consolidate)
+    compute_missing(snapshot, night.embedder, keep, night.progress, compares=options.consolidate)
     if not options.reconsider:
         planning = replace(
             planning,

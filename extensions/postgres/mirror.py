@@ -117,8 +117,7 @@ def _create(path: Path, mirror: bytes) -> None:
 def _fill(copy: Mirror, tenant: OpenTenant, now: datetime) -> None:
     """Create the memory file of a tenant's mirror, and update it from the rows."""
     mirror = tenant.mirror()
-    if mirror is None:
-        copy.make()
-    else:
+    if mirror is not None:
         _create(copy.state, mirror)
+    copy.make()
     copy.pull(tenant, now)

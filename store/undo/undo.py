@@ -13,7 +13,6 @@ from slowwave.store.erasing import references_explained
 from slowwave.store.errors import ChangedSince, DamagedRow
 from slowwave.store.file import MemoryFile
 from slowwave.store.journal_form import (
-    FOUND_IN_TEXTS,
     JOURNAL_HINT,
     JournalEntry,
     damaged_entry_error,
@@ -49,7 +48,7 @@ _BOOKKEEPING = frozenset(
 )
 # Changes of these columns do not prevent an undo that deletes the memory.
 _IGNORED_ON_DELETE = _BOOKKEEPING | {"trust", "source"}
-# The proposal of journal entries that have none: vectors and names that the run found.
+# The proposal of journal entries that have none: vectors that the run computed.
 _OF_NO_PROPOSAL = ""
 # How many journal entries are in memory at a time: some contain a vector.
 _BATCH = 1_000
@@ -69,7 +68,7 @@ def undo_runs(file: MemoryFile, run_ids: Sequence[str], now: str) -> list[str]:
 
 def _undo_run(file: MemoryFile, run_id: str, now: str) -> list[str]:
     keys = _applied(file, run_id)
-    _reverse(file, run_id, [*keys, *STATUS_AFTER, _OF_NO_PROPOSAL]).delete_findings()
+    _reverse(file, run_id, [*keys, *STATUS_AFTER, _OF_NO_PROPOSAL]).delete_vectors()
     file.conn.execute("UPDATE runs SET outcome = 'undone' WHERE id = ?", [run_id])
     _mark_undone(file, run_id, keys, now)
     return keys
@@ -147,12 +146,6 @@ def _mark_undone(
         f"AND (SELECT json_extract(options, '$.{DECIDED}') FROM runs WHERE id = ?3) IS NOT NULL",
         [(next_moment(now), key, run_id) for key in keys],
     )
-    # Names that undone runs, or this one, found and that nothing mentions any longer.
-    file.conn.execute(
-        "DELETE FROM entities WHERE id NOT IN (SELECT entity_id FROM memory_entities) AND "
-        "(run_id = ? OR run_id IN (SELECT id FROM runs WHERE outcome = 'undone'))",
-        [run_id],
-    )
 
 
 @dataclass(frozen=True)
@@ -196,8 +189,8 @@ class _Reversal:
             raise damaged_entry_error(entry.run, entry.sequence, fault) from error
 
     def _reverse_by_kind(self, entry: JournalEntry) -> Iterator[Obstacle]:
-        if entry.table in FOUND_IN_TEXTS:
-            self._reverse_found(entry)
+        if entry.table == "embeddings":
+            self._reverse_vector(entry)
         elif entry.is_image:
             fault = "belongs to a purge, unlike the run"
             raise damaged_entry_error(entry.run, entry.sequence, fault)
@@ -206,15 +199,15 @@ class _Reversal:
         else:
             yield from self._reverse_update(entry, entry.before)
 
-    def _reverse_found(self, entry: JournalEntry) -> None:
-        """Undo a vector, name or scan; one that was replaced since stays."""
+    def _reverse_vector(self, entry: JournalEntry) -> None:
+        """Undo a vector; one that was replaced since stays."""
         table, key, before = entry.table, entry.key, entry.before
         if before is not None and entry.is_image:
-            self.images.put_back(entry.sequence, table, key, before)
+            self.images.put_back(key, before)
             return
         current = current_row(self.file, table, key)
         if current is None or current["run_id"] != self.run_id:
-            self.images.forget(table, key)
+            self.images.forget(key)
         elif before is None:
             delete_rows(self.file, table, [key])
         else:

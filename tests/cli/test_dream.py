@@ -20,7 +20,6 @@ from nights import TWINS, daily, fill, rows, unchanged
 from places import FIXTURES
 
 ANSWERS = FIXTURES / "retold.answers.jsonl"
-_EXPIRE = "maintain --phase expire --retain tenant=ops,keep=3d"
 NOTHING = json.dumps({"groups": [], "conflicts": []})
 
 # Writes answers to a file, and calls `answer` with it.
@@ -233,15 +232,20 @@ def test_a_run_reports_that_it_migrated_the_file(tmp_path: Path, cli: Cli) -> No
     assert cli("maintain", path, "--json").json["migrated_from"] == OLDER_VERSION
     assert cli("maintain", path, "--json").json["migrated_from"] is None
     path.unlink()
-    migrated = f"Migrated from schema version {OLDER_VERSION}."
-    cli("maintain", older_file(tmp_path)).says(migrated)
+    migrated = f"migrated from schema version {OLDER_VERSION}."
+    cli("maintain", older_file(tmp_path), "--quiet").ends(0, migrated)
 
 
-@pytest.mark.parametrize(("command", "code"), [("answer", 0), ("dream", 3), (_EXPIRE, 0)])
-def test_writing_commands_migrate_an_older_schema(
-    command: str, code: int, tmp_path: Path, cli: Cli, stdin: Given
+@pytest.mark.parametrize("command", ["answer", "dream", "add", "undo", "forget", "ingest", "list"])
+def test_only_maintain_migrates_an_older_schema(
+    command: str, tmp_path: Path, cli: Cli, stdin: Given
 ) -> None:
     path = older_file(tmp_path)
     stdin("")
-    cli(*command.split(), path).ends(code)
-    assert rows(path, "PRAGMA user_version") != [{"user_version": OLDER_VERSION}]
+    values = {"add": ["A text."], "forget": ["294d0e56"], "ingest": [path.with_name("chat.txt")]}
+    path.with_name("chat.txt").write_text(
+        "User: I teach in Graz.\nAssistant: ok\nUser: On Mondays.\n"
+    )
+    with unchanged(path.read_bytes):
+        ended = cli(command, path, *values.get(command, ()))
+        ended.ends(10, f"has schema version {OLDER_VERSION}", f"slowwave maintain {path} --backup")

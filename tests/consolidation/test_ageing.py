@@ -546,12 +546,16 @@ def test_a_run_within_min_interval_is_a_no_op(memory_file: Path, cli: Cli) -> No
     cli("maintain", *arguments).ends(10, "is damaged: started_at of", "not a time")
 
 
-def test_a_run_with_fewer_than_min_new_memories_is_a_no_op(memory_file: Path, cli: Cli) -> None:
+def test_a_run_with_fewer_than_min_new_memories_is_a_no_op(
+    memory_file: Path, cli: Cli, embedder: SentenceEmbedder
+) -> None:
     fill(memory_file, ["The office cat is called Pip.", "The tram leaves at noon."])
     arguments = (memory_file, "--consolidate", setting("min_new", "3"))
     gate = gate_of(cli, *arguments)
     assert (gate["name"], gate["needed"], gate["found"]) == ("min_new", 3, 2)
-    fill(memory_file, ["Ada repairs the mill."])
+    vector = embedder.encode(["Ada repairs the mill."])[0].tolist()
+    with_vector = {"embedding": vector, "embedding_model": embedder.name}
+    fill(memory_file, [{"content": "Ada repairs the mill.", **with_vector}])
     assert gate_of(cli, *arguments) == {}
     assert gate_of(cli, *arguments)["found"] == 0
 

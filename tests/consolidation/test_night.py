@@ -125,7 +125,7 @@ def test_no_fact_or_detail_is_lost(ran: Ran) -> None:
 
 
 def test_a_second_night_is_a_no_op_and_undo_is_exact(ran: Ran, embedder: SentenceEmbedder) -> None:
-    everything = (*AGENTS_TABLES, "runs", "proposals", "journal", "derivations", "entity_scans")
+    everything = (*AGENTS_TABLES, "runs", "proposals", "journal", "derivations")
     before = picture(ran.path, everything)
     outcome = night(ran.path, embedder)
     assert outcome.plan.proposals == ()

@@ -71,6 +71,8 @@ def memory(text: str, number: int, embedder: Embedder, **fields: object) -> dict
 def settled(path: Path, embedder: SentenceEmbedder) -> None:
     """Provide a file on which a night has run."""
     fill(path, [memory(text, index, embedder) for index, text in enumerate(pool())])
+    execute(path, "INSERT INTO entities (id, tenant, name) VALUES (1, 'default', 'Ann')")
+    execute(path, "INSERT INTO memory_entities (memory_id, entity_id) VALUES ('m-001', 1)")
     assert night(path, embedder).states["applied"] > 3
 
 

@@ -67,7 +67,7 @@ CRAFTED = {
     "a key of another column": ("memories", '{"tenant":"default"}', None, '{"tenant":"default"}'),
     "a key of too much": ("memories", '{"id":"twin-00","trust":1}', None, "{}"),
     "a key that is NULL": ("memories", '{"id":null}', None, "{}"),
-    "a key that is a blob": ("entity_scans", '{"memory_id":{"hex":"00"}}', None, "{}"),
+    "a key that is a blob": ("waiting_messages", '{"id":{"hex":"00"}}', None, "{}"),
     "an insert of nothing": ("memories", PLANT, None, "{}"),
     "an insert of half a row": ("memories", PLANT, None, PLANT),
     "an image of nothing": ("memories", PLANT, "{}", "{}"),

@@ -40,6 +40,7 @@ from slowwave.store.errors import FileHeld, StoreError, UnusableFile
 from slowwave.store.file import (
     MemoryFile,
     create_file,
+    migrate_file,
     new_file,
     open_reading,
     open_writing,
@@ -360,7 +361,7 @@ def test_a_truncated_or_overwritten_file_is_damaged(
         list(read_memories(file))
 
 
-def test_an_older_file_is_readable_only_after_its_migration(
+def test_an_older_file_is_usable_only_after_its_migration(
     memory_file: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     put(memory_file, a_memory("m-1"))
@@ -370,9 +371,9 @@ def test_an_older_file_is_readable_only_after_its_migration(
 
     before = newest_version()
     with_steps(monkeypatch, version_next)
-    assert f"version {before}" in refused(open_reading, memory_file).message
-    with open_writing(memory_file):
-        pass
+    for opening in (open_reading, open_writing):
+        assert f"version {before}" in refused(opening, memory_file).message
+    migrate_file(memory_file)
     with open_reading(memory_file) as file:
         assert schema_version(file) == newest_version()
     assert rows(memory_file, "SELECT id, colour FROM memories") == [{"id": "m-1", "colour": None}]

@@ -20,7 +20,7 @@ from slowwave.extensions.formats.base import (
     shortened,
 )
 from slowwave.store.errors import ChangedSince, StoreError, UnusableFile, file_errors
-from slowwave.store.file import new_file, open_any_version, open_writing
+from slowwave.store.file import migrate_file, new_file, open_any_version, open_writing
 from slowwave.store.lock import maintenance_lock
 from slowwave.store.memories import read_memories
 from slowwave.store.opening import open_database
@@ -114,11 +114,12 @@ class Mirror:
             raise StoreError(f"The folder of {self.path} is read-only.", "Nothing was changed.")
 
     def make(self) -> None:
-        """Create the memory file, if it does not exist. Raises `StoreError`.
+        """Create the memory file, or migrate its older schema. Raises `StoreError`.
 
         A file of another format gets none, so that its format can still be specified.
         """
         if self.state.exists():
+            migrate_file(self.state)
             return
         with self.format.opened(self.path, writes=False):
             pass
@@ -217,7 +218,7 @@ class Mirror:
                     proposal, vector = result.proposal, None
                     if model is not None and not proposal.keeps_text:
                         vector = model.name, model.vector(proposal.draft.text)
-                    apply_proposal(file, run, replace(result, vector=vector), {})
+                    apply_proposal(file, run, replace(result, vector=vector))
 
     def fit(self, run_id: str | None, now: datetime) -> Budget | None:
         """Have `settle` shorten entries until the other file fits; return how full it is then.

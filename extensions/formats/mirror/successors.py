@@ -10,7 +10,7 @@ from datetime import datetime
 from slowwave.consolidation.proposals import Usage
 from slowwave.consolidation.running.run_in_file import RunRecord, run_report
 from slowwave.consolidation.text.tokens import count_tokens
-from slowwave.store.entities import read_memory_entities, record_scans, store_entities
+from slowwave.store.entities import read_memory_entities, store_entities
 from slowwave.store.file import MemoryFile
 from slowwave.store.ledger import Decision, record_decision
 from slowwave.store.memories import count_memories, read_memories, tenants
@@ -73,9 +73,7 @@ def _renew(changes: ProposalChanges, memory: Memory, reason: str) -> None:
     # What the next run would compute again.
     for model, text_hash, blob in read_memory_vectors(file, memory.id):
         store_vectors(file, model, [(new.id, text_hash, blob)], run_id)
-    names = [name for name, _ in read_memory_entities(file, memory.id)]
-    store_entities(file, memory.tenant, [(new.id, names)], run_id)
-    record_scans(file, [(new.id, memory.content_hash)], run_id)
+    store_entities(file, memory.tenant, new.id, read_memory_entities(file, memory.id))
     decision = Decision(
         run_id=run_id,
         key=changes.proposal,

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from dataclasses import asdict
 
-from slowwave.consolidation.facts.specifics import names_in
 from slowwave.consolidation.proposals import derived_trust
 from slowwave.consolidation.running.run_in_file import RunInFile
 from slowwave.store.exchange import new_memory
@@ -75,7 +74,7 @@ def store(run: RunInFile, learned: Learned, last: Memory | None) -> str:
     vector = to_blob(run.embedder.encode([memory.content])[0])
     with run.writing() as file, file.transaction():
         changes = ProposalChanges(file, run.record.run_id, task.key, timestamp(now))
-        changes.insert_memory(memory, run.embedder.name, vector, sorted(names_in(memory.content)))
+        changes.insert_memory(memory, run.embedder.name, vector)
         changes.add_lineage(memory.id, sources, "synthesize")
         if last is not None and not last.is_protected:
             changes.supersede([last], memory.id)

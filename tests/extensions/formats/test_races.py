@@ -245,7 +245,7 @@ def a_night(mirror: Mirror, agent: Agent, groups: list[tuple[bool, int, int]]) -
         agent.reach("planned")
         for result in results:
             with open_writing(mirror.state) as file, file.transaction():
-                apply_proposal(file, run, result, {})
+                apply_proposal(file, run, result)
             agent.reach("applied")
         mirror.settle(NOW)
         for state, *texts in proposals_of(mirror, run.run_id):

@@ -26,7 +26,7 @@ from slowwave.extensions.organisation.store.shared_facts import (
 )
 from slowwave.extensions.organisation.store.shared_log import read_log
 from slowwave.store.errors import StoreError
-from slowwave.store.file import open_writing
+from slowwave.store.file import migrate_file, open_writing
 
 PORT, MOVED = "Billing listens on port 8080.", "Billing listens on port 9090."
 # The columns of the log after its number, and the key of another row.
@@ -290,6 +290,7 @@ def test_no_statement_replaces_rows_of_a_log_in_an_older_file(tmp_path: Path) ->
     path = older_file(tmp_path)
     for trigger in _NOT_IN_SOME_FILES:
         execute(path, f"DROP TRIGGER {trigger}")
+    migrate_file(path)
     with open_writing(path) as file:
         admit(file, WriteRequest("aino", FOUNDED), "aino", "human", None)
         publish(file, WriteRequest("aino", FOUNDED), "port", PORT)
