@@ -76,10 +76,22 @@ class AskedOptions:
 # In the order in which they run.
 PHASES = ("expire", "decay", "consolidate", "limit", "purge")
 
+
+def _phases_of(text: str) -> frozenset[str]:
+    """Return the phases of --phase. Raises `typer.BadParameter`."""
+    chosen = frozenset(map(str.strip, text.split(",")))
+    if unknown := sorted(chosen - {*PHASES, "all"}):
+        raise typer.BadParameter(
+            f"--phase takes {','.join(PHASES)} or all, not '{','.join(unknown)}'."
+        )
+    return chosen
+
+
 PhaseOption = Annotated[
     str | None,
     per_call(
         metavar="PHASES",
+        callback=checked_by(_phases_of),
         help="What to do, comma-separated. Default: consolidate. expire: expire memories past "
         "their retention; decay: report how age and disuse weaken memories; consolidate: merge, "
         "synthesize and update; limit: archive memories above max_active of a tenant; purge: "
@@ -129,11 +141,7 @@ class OldPhases:
 
         With --phase, an old option counts only on the command line. Raises `typer.BadParameter`.
         """
-        chosen = frozenset() if phase is None else frozenset(map(str.strip, phase.split(",")))
-        if unknown := sorted(chosen - {*PHASES, "all"}):
-            raise typer.BadParameter(
-                f"--phase takes {','.join(PHASES)} or all, not '{','.join(unknown)}'."
-            )
+        chosen = frozenset() if phase is None else _phases_of(phase)
         for field in fields(self):
             on_command_line = is_on_command_line(context, field.name)
             if field.name == "max_active":

@@ -105,8 +105,7 @@ def _run(command: Callable[[], object], output: Output, caught: CaughtSignals) -
     except SlowwaveError as error:
         code = code_of(error)
         obstacles = error.obstacles if isinstance(error, ChangedSince) else ()
-        hint = without_secrets(error.hint)
-        output.error(without_secrets(error.message), hint, code, obstacles)
+        output.error(error.message, error.hint, code, obstacles)
         return code
     except Exception as error:  # noqa: BLE001 - the last line of defense: no traceback is shown
         if caught.code is not None:
