@@ -120,6 +120,12 @@ MaxActiveOption = Annotated[
 ]
 
 
+WikiOption = Annotated[
+    Path | None,
+    setting(metavar="DIR", help="Update the wiki in DIR afterwards: see 'slowwave export'."),
+]
+
+
 def _old(phase: str, from_environment: bool = True) -> Any:
     help = f"Same as --phase {phase}."
     return setting(f"--{phase}", allow_from_autoenv=from_environment, help=help)
@@ -197,10 +203,7 @@ class NightSettings:
             "Not in a dry run.",
         ),
     ] = None
-    wiki: Annotated[
-        Path | None,
-        setting(metavar="DIR", help="Update the wiki in DIR afterwards: see 'slowwave export'."),
-    ] = None
+    wiki: WikiOption = None
     log_format: Annotated[
         LogFormat,
         setting(

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from slowwave.cli.arguments.night_options import AskedOptions
+from slowwave.cli.arguments.night_options import AskedOptions, WikiOption
 from slowwave.cli.arguments.options import (
     EnabledOption,
     OutputOptions,
@@ -27,7 +27,7 @@ from slowwave.cli.views.questions import (
     open_question_as_json,
     open_questions_as_json,
 )
-from slowwave.cli.views.wiki import ChangeOutput
+from slowwave.cli.views.wiki import update_wiki
 from slowwave.store.errors import InvalidLine
 from slowwave.store.places import Place
 
@@ -72,8 +72,9 @@ def answer(
     *,
     asked: AskedOptions,
     skip_invalid: SkipInvalidOption = False,
+    wiki: WikiOption = None,
     enabled: EnabledOption = True,
-    output: ChangeOutput,
+    output: OutputOptions,
 ) -> None:
     """Store answers to 'slowwave questions', and consolidate once every question is answered.
 
@@ -82,7 +83,7 @@ def answer(
     before all questions are answered, and then only what passes the checks. The run can be undone
     like any other.
     """
-    refuse_or_end(context, place, enabled, output)
+    refuse_or_end(context, place, enabled, wiki, output)
     answers_by_id: dict[str, str] = {}
     invalid: list[tuple[int, str]] = []
     if answers is not None:
@@ -98,7 +99,8 @@ def answer(
     if is_open:
         output.show(*given_as_text(finished.answers))
     fields = finished.json_fields | {"skipped": skipped}
-    output.report_change("answer", place, is_rehearsed=is_open, **fields)
+    pages = {} if is_open else update_wiki(wiki, place, output)
+    output.result("answer", file=str(place.named), **fields, **pages)
     raise typer.Exit(finished.code or (Code.PARTLY if invalid else Code.DONE))
 
 
@@ -107,8 +109,9 @@ def dream(
     place: Place,
     *,
     asked: AskedOptions,
+    wiki: WikiOption = None,
     enabled: EnabledOption = True,
-    output: ChangeOutput,
+    output: OutputOptions,
 ) -> None:
     """Be the model yourself: print a question, read its answer from stdin, until the run is done.
 
@@ -118,7 +121,7 @@ def dream(
     the last line is the outcome. In a harness, 'slowwave questions' and 'slowwave answer' do the
     same in two steps.
     """
-    refuse_or_end(context, place, enabled, output)
+    refuse_or_end(context, place, enabled, wiki, output)
     rounds = Rounds(place, asked, output)
     rounds.migrate()
     open_questions, code = rounds.questions(), int(Code.DONE)
@@ -127,7 +130,7 @@ def dream(
         open_questions = finished.answers.left
         if finished.answers.outcome is not None:
             code = finished.code
-            fields = finished.json_fields | output.update_wiki(place)
+            fields = finished.json_fields | update_wiki(wiki, place, output)
             if output.json:
                 of_file = {"format": FORMAT, "command": "dream", "file": str(place.named)}
                 _print_line(of_file | fields)

@@ -16,12 +16,12 @@ from slowwave.cli.arguments.option_rules import ASKING, given_in, refuse_missing
 from slowwave.cli.arguments.options import (
     EmbedderOption,
     FileArgument,
+    OutputOptions,
     SkipInvalidOption,
     per_call,
 )
 from slowwave.cli.arguments.place_options import refuse_foreign
 from slowwave.cli.arguments.settings import is_on_command_line, source_of
-from slowwave.cli.views.wiki import ChangeOutput
 from slowwave.consolidation.ingest.options import (
     DEFAULT_DAYS,
     MAX_DAYS,
@@ -176,7 +176,7 @@ def ingest(
     ask: AskOption = False,
     embedder: EmbedderOption = DEFAULT_MODEL,
     asking: RecordableModelOptions,
-    output: ChangeOutput,
+    output: OutputOptions,
 ) -> None:
     """Extract memories from conversations; no message is read twice.
 
@@ -197,7 +197,7 @@ def ingest(
             show_queued(file, tenants, output)
         return
     if not dry_run:
-        output.refuse_changes(Place(file))
+        Place(file).refuse_changes()
     if conversations or dry_run:
         watch = None  # a config file may set it for other calls
     recordings = asking.recordings(dry_run and not ask)

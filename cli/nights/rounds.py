@@ -19,7 +19,7 @@ from slowwave.cli.terminal.progress_bars import shown_progress
 from slowwave.cli.terminal.signals import signals_of_this_command
 from slowwave.cli.views.outcome import NightReport
 from slowwave.cli.views.questions import given_as_json, given_as_text
-from slowwave.cli.views.wiki import ChangeOutput
+from slowwave.cli.views.wiki import refuse_unwritable_wiki
 from slowwave.consolidation.vectors.embedder import CachingEmbedder, SentenceEmbedder
 from slowwave.consolidation.writing.writer import AGENT
 from slowwave.store.places import Place
@@ -95,10 +95,11 @@ class Rounds:
 
 
 def refuse_or_end(
-    context: typer.Context, place: Place, enabled: bool, output: ChangeOutput
+    context: typer.Context, place: Place, enabled: bool, wiki: Path | None, output: Output
 ) -> None:
     """Refuse what cannot be written, and end the command if the kill switch is set."""
-    output.refuse_changes(place)
+    place.refuse_changes()
+    refuse_unwritable_wiki(wiki, place.named)
     closed = Gates(None if enabled else source_of(context, "enabled")).switch()
     if closed is not None:
         command = str(context.info_name)
