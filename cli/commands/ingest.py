@@ -31,7 +31,6 @@ from slowwave.consolidation.ingest.options import (
 )
 from slowwave.consolidation.vectors.embedder import DEFAULT_MODEL, SentenceEmbedder
 from slowwave.store.opening import read_text
-from slowwave.store.places import Place
 from slowwave.store.records import Kind
 from slowwave.store.shared_tenant import refuse_unpublished
 
@@ -196,8 +195,6 @@ def ingest(
         else:
             show_queued(file, tenants, output)
         return
-    if not dry_run:
-        Place(file).refuse_changes()
     if conversations or dry_run:
         watch = None  # a config file may set it for other calls
     recordings = asking.recordings(dry_run and not ask)

@@ -30,7 +30,6 @@ from slowwave.cli.views.correction import secrets_as_text
 from slowwave.cli.views.problems import report_problems
 from slowwave.consolidation.thresholds import MIN_COMPRESSION
 from slowwave.consolidation.vectors.embedder import DEFAULT_MODEL, SentenceEmbedder
-from slowwave.store.places import Place
 
 if TYPE_CHECKING:
     from slowwave.extensions.organisation.experience.compression import Compressed, Compression
@@ -97,8 +96,6 @@ def experience(
     if action == "add" and source is not None:
         _add(file, source, tenant, output)
         return
-    if not dry_run:
-        Place(file).refuse_changes()
     from slowwave.extensions.organisation.experience.run import (
         ExperienceOptions,
         compress_experiences,
