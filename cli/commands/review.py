@@ -196,9 +196,9 @@ def apply(
     *,
     output: OutputOptions,
 ) -> None:
-    """Apply the proposals that are left in a plan, each if a run would do exactly this now.
+    """Apply the proposals that are left in a plan.
 
-    Otherwise it is stale. What a model wrote is rejected.
+    Skip, as stale, any proposal that a run would no longer make. Reject what a model wrote.
     """
     from slowwave.consolidation.running.plan_file import apply_plan, read_plan
 

@@ -60,8 +60,8 @@ MEANINGS = {
 }
 
 # Shown at the end of --help-all.
-EXIT_CODES = "Exit codes: " + "; ".join(
-    f"{code.value} {meaning}" for code, meaning in MEANINGS.items()
+EXIT_CODES = "\n".join(
+    ("Exit codes:", *(f"  {code.value:>3}  {meaning}" for code, meaning in MEANINGS.items()))
 )
 
 
