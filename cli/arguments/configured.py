@@ -62,7 +62,7 @@ class ConfiguredCommand(TyperCommand):
 
         def parse_args(args: list[str]) -> tuple[dict[str, Any], list[str], list[Any]]:
             values, remaining, order = parse(args)
-            check_typed(ctx, values)
+            check_typed(ctx, values, order)
             return values, remaining, order
 
         parser.parse_args = parse_args

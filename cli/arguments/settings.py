@@ -36,10 +36,6 @@ _TYPES: dict[object, tuple[str, tuple[type, ...]]] = {
 }
 # Options that take several values as one text, separated by commas.
 _WITH_COMMAS = frozenset({"only", "phase"})
-# Options of other texts that must not be blank.
-_FILLED = frozenset({"checker", "model", "tag", "tags", "tenant"})
-# Metavars of texts that are paths, or may be.
-_PATHS = frozenset({"NAME|PATH", "WHERE", "SOURCE", "RECEIPTS"})
 _CONFIG = "slowwave.config"
 # The values of a command as they were typed, by parameter: `Path` collapses the slashes of a URL.
 _TYPED = "slowwave.typed"
@@ -58,10 +54,10 @@ def settable_options(command: Any) -> Iterator[TyperOption]:
             yield option
 
 
-def check_typed(context: typer.Context, typed: dict[str, Any]) -> None:
-    """Refuse a blank path, tenant or tag, an empty limit, and a URL where only a path is possible.
+def check_typed(context: typer.Context, typed: dict[str, Any], order: list[Any]) -> None:
+    """Refuse a blank value, an empty limit, a URL instead of a path, and a second tenant.
 
-    typed: the values on the command line. Raises wrong usage.
+    typed: the values on the command line. order: their parameters. Raises wrong usage.
     """
     context.meta[_TYPED] = typed
     parameter: Any
@@ -75,13 +71,17 @@ def check_typed(context: typer.Context, typed: dict[str, Any]) -> None:
         if values is None and is_limit and os.environ.get(str(variable)) == "":
             raise typer.BadParameter(f"{variable} is empty: set the limit, or unset it.")
         is_option = isinstance(parameter, TyperOption)
-        name = variable or (parameter.opts[0] if is_option else parameter.metavar)
+        if parameter.name == "tenant" and not parameter.multiple and order.count(parameter) > 1:
+            raise typer.BadParameter("Specify --tenant only once.")
+        argument = parameter.metavar or parameter.name.upper()
+        name = variable or (parameter.opts[0] if is_option else argument)
         for value in values if isinstance(values, list | tuple) else [values]:
-            # Path("") is the current folder; a blank is usually a variable that is not set.
-            if isinstance(value, str) and must_be_filled(parameter) and not value.strip():
+            # Usually a variable that is not set; Path("") would be the current folder.
+            if isinstance(value, str) and not value.strip():
                 raise typer.BadParameter(f"{name} must not be blank.")
             is_file = parameter.name in ("file", "files")
-            if is_path(parameter) and not is_file and parse_address(context, str(value)):
+            is_path = parameter.type_descriptor.annotation in (Path, list[Path])
+            if is_path and not is_file and parse_address(context, str(value)):
                 raise typer.BadParameter(f"{name} takes a file, not a database.")
 
 
@@ -251,7 +251,7 @@ def _to_default(value: Any, option: TyperOption, path: Path) -> Any:
         if type(each) not in types:  # Typer would convert true to 1, and 5 to "5"
             shown = str(each).lower() if isinstance(each, bool) else repr(each)
             raise _wrong(path, f"{option.name} must be {expected}, not {shown}.")
-    if must_be_filled(option) and any(not str(each).strip() for each in values):
+    if any(not str(each).strip() for each in values):
         return partial(_refuse, f"{path}, {option.name} must not be blank.")
     if option.multiple:
         return values
@@ -271,16 +271,6 @@ def _refuse(sentence: str) -> NoReturn:
 def _wrong(path: Path, problem: str) -> typer.BadParameter:
     problem = f"{problem} Correct it, or pass another file with --config."
     return typer.BadParameter(problem, param_hint=f"'{path}'")
-
-
-def must_be_filled(parameter: Any) -> bool:
-    """Whether an option or an argument takes paths, or names that must not be blank."""
-    return is_path(parameter) or parameter.metavar in _PATHS or parameter.name in _FILLED
-
-
-def is_path(parameter: Any) -> bool:
-    """Whether an option or an argument takes only paths."""
-    return parameter.type_descriptor.annotation in (Path, list[Path])
 
 
 def is_on_command_line(context: typer.Context, name: str) -> bool:
