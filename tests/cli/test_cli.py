@@ -109,7 +109,7 @@ MISUSE: list[tuple[list[object], str]] = [
     (["maintain", "FILE", setting("retain", "kind=fact,\nkeep=3d")], "not a retention rule"),
     (["ingest", "FILE", "--ttl", f"fact={'9' * 5_000}"], "--ttl"),
     (["ingest", "FILE", "--watch", ".", "--interval", "inf"], "--interval"),
-    (["add", "FILE", " \t "], "TEXT must not be blank"),
+    (["add", "FILE", " \t "], "must not be blank"),
     (["add", "FILE", "text", "--tenant", " "], "--tenant must not be blank"),
     (["add", "FILE", "text", "--tag", ""], "--tag must not be blank"),
     (["formats", "postgresql://me:secret@localhost/db"], "a file, not a database"),
