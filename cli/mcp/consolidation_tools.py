@@ -35,7 +35,7 @@ Limit = Annotated[int, Field(ge=1, le=1_000, description="Maximum proposals.")]
 MaxQuestions = Annotated[int, Field(ge=1, le=100, description="Maximum questions.")]
 Offset = Annotated[int, Field(ge=0, description="How many proposals to skip.")]
 # The number of proposals of a night that are shown with their texts.
-_FIRST = 10
+_MAX_SHOWN = 10
 
 
 class ConsolidationTools:
@@ -193,7 +193,7 @@ class ConsolidationTools:
         outcome = given_answers.outcome
         return {
             **given_as_json(given_answers, limit),
-            "night": None if outcome is None else self._outcome(outcome, _FIRST),
+            "night": None if outcome is None else self._outcome(outcome, _MAX_SHOWN),
         }
 
     def consolidate_decline(

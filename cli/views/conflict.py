@@ -15,7 +15,7 @@ from slowwave.consolidation.thresholds import NEAR_SIMILARITY
 from .memory import dated, ids_in, read_views, sort_by_time
 
 # Why equal memories were not merged.
-_APART = {
+_REASONS = {
     "day": "their meaning depends on the day they were noted",
     "entity": "stored with different names: {}",
     "restored": "a person restored one of them",
@@ -109,7 +109,7 @@ def apart_as_text(apart: Sequence[Refusal], path: Path) -> str:
     lines = [f"Equal, but kept apart: {counted(len(apart), 'pair')}."]
     memories = read_views(path, ids_in(pair.sources for pair in apart))
     for pair in apart:
-        lines.append(f"  {shortened_for_stdout(_APART[pair.guard].format(pair.why))}")
+        lines.append(f"  {shortened_for_stdout(_REASONS[pair.guard].format(pair.why))}")
         lines += [
             f"    {dated(memories.get(memory_id))} ({clean(memory_id)})"
             for memory_id in pair.sources

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from slowwave.store.places import Place
     from slowwave.store.records import Memory
 
-_DID = {"correct": "Corrected", "pin": "Pinned", "unpin": "Unpinned", "keep": "Kept"}
+_VERBS = {"correct": "Corrected", "pin": "Pinned", "unpin": "Unpinned", "keep": "Kept"}
 _BOTH_RIGHT = "Both are right: this conflict is not listed again."
 
 
@@ -61,7 +61,7 @@ def _correction_as_text(correction: Correction, dry_run: bool) -> str:
     """Return the same for a person, with how to undo it."""
     lines = [_BOTH_RIGHT] if correction.way == "both" else []
     if correction.memory is not None:
-        lines.append(f"{_DID[correction.way]}: {_line(correction.memory)}")
+        lines.append(f"{_VERBS[correction.way]}: {_line(correction.memory)}")
     verb = "Retracted" if correction.memory is None else "Superseded"
     lines += [f"{verb}: {_line(memory)}" for memory in correction.removed]
     if correction.derived:

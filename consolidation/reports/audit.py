@@ -39,11 +39,11 @@ FindingKind = Literal[
 ]
 _KINDS: tuple[FindingKind, ...] = get_args(FindingKind)
 # The trust of a new memory that no feedback and no writer has lowered, with room for rounding.
-_TRUSTED = 0.5 - 1e-6
+_INITIAL_TRUST = 0.5 - 1e-6
 # A score below it: neither restated nor accessed for more than the half-life of its layer.
-_FADED = 0.5
+_HALF_LIFE_SCORE = 0.5
 # The share of `max_active` from which on a tenant is near its limit.
-_NEAR = 0.9
+_SHARE_NEAR_LIMIT = 0.9
 _DAY_S = 86_400
 
 
@@ -168,7 +168,7 @@ def _is_distrusted(
 
     written: the trust that runs gave to the observed memories they wrote, by id.
     """
-    expected = _TRUSTED - TRUST_LOSS * generation
+    expected = _INITIAL_TRUST - TRUST_LOSS * generation
     return trust < min(expected, written.get(memory_id, expected))
 
 
@@ -185,7 +185,7 @@ def _find_leaving(ages: Sequence[MemoryAge], options: AuditOptions, now: int) ->
                 yield Finding(kind, leaving.memory.tenant, (leaving.id,), leaving.why)
     limit = options.max_active
     for tenant, count in sorted(_count_by_tenant(ages).items()):
-        if limit is not None and count >= _NEAR * limit:
+        if limit is not None and count >= _SHARE_NEAR_LIMIT * limit:
             yield Finding("limit", tenant, (), f"{count:,} of {limit:,} active memories")
 
 
@@ -195,7 +195,7 @@ def _find_faded(ages: Sequence[MemoryAge], now: int) -> Iterator[Finding]:
     are_recorded = any(map(_was_accessed, ages))
     for leaving in free:
         memory = leaving.memory
-        if leaving.score is not None and leaving.score < _FADED:
+        if leaving.score is not None and leaving.score < _HALF_LIFE_SCORE:
             days = f"not confirmed for {(now - memory.last_stated) // _DAY_S} days"
             never = ", never recalled" if are_recorded and not _was_accessed(memory) else ""
             yield Finding("faded", memory.tenant, (memory.id,), f"{days}{never}")
