@@ -251,21 +251,22 @@ def _to_default(value: Any, option: TyperOption, path: Path) -> Any:
         if type(each) not in types:  # Typer would convert true to 1, and 5 to "5"
             shown = str(each).lower() if isinstance(each, bool) else repr(each)
             raise _wrong(path, f"{option.name} must be {expected}, not {shown}.")
+    place = f"'{path}, {option.name}'"
     if any(not str(each).strip() for each in values):
-        return partial(_refuse, f"{path}, {option.name} must not be blank.")
+        return partial(_refuse, place, "it must not be blank.")
     if option.multiple:
         return values
     if option.name in _WITH_COMMAS:
         return ",".join(values)
     if len(values) == 1:
         return values[0]
-    problem = f"{path}, {option.name} has {len(values)} values, and this command takes one"
-    return partial(_refuse, f"{problem}: specify it with {option.opts[0]}.")
+    problem = f"it has {len(values)} values, and this command takes one: specify {option.opts[0]}."
+    return partial(_refuse, place, problem)
 
 
-def _refuse(sentence: str) -> NoReturn:
+def _refuse(place: str, problem: str) -> NoReturn:
     """Refuse a value; Click calls this only if no other source has one."""
-    raise typer.BadParameter(sentence)
+    raise typer.BadParameter(problem, param_hint=place)
 
 
 def _wrong(path: Path, problem: str) -> typer.BadParameter:

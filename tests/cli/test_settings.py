@@ -79,7 +79,7 @@ def test_a_blank_path_is_refused_with_the_name_of_its_option_or_key(
     config = memory_file.with_name("slowwave.toml")
     for key in ("embedder", "wiki", "tenant"):
         config.write_text(f'{key} = ""\n')
-        cli("maintain", memory_file).ends(2, f"{config}, {key} must not be blank.")
+        cli("maintain", memory_file).ends(2, f"Error: {config}, {key}: it must not be blank.")
     config.unlink()
     for name, command in (("TENANT", ["add", memory_file, "x"]), ("FILE", ["maintain"])):
         with environment({f"SLOWWAVE_{name}": " "}):
