@@ -46,9 +46,7 @@ _TRUE = frozenset({"1", "true", "t", "yes", "y", "on"})
 PANELS = {
     "Consolidate": {
         "maintain": "maintain:maintain",
-        "dream": "agent_rounds:dream",
         "review": "review:app",
-        "conflicts": "conflicts:app",
         "log": "log:log",
         "undo": "undo:undo",
     },
@@ -57,20 +55,22 @@ PANELS = {
         "add": "add:add",
         "ingest": "ingest:ingest",
         "import": "import_:import_",
-        "export": "export:export",
+        "correct": "correct:correct",
+        "forget": "forget:forget_",
     },
-    "Operate": {"check": "check:check", "mcp": "mcp:mcp"},
+    "Operate": {"audit": "audit:audit", "check": "check:check", "mcp": "mcp:mcp"},
 }
 # Commands that only --help-all lists.
 MORE = {
     "Consolidate": {
+        "conflicts": "conflicts:app",
+        "dream": "agent_rounds:dream",
         "questions": "agent_rounds:questions",
         "answer": "agent_rounds:answer",
         "eval": "eval_:eval_",
     },
-    "Read": {"rules": "rules:rules"},
-    "Operate": {"audit": "audit:audit", "model-check": "model_check:model_check"},
-    "Write": {"correct": "correct:correct", "forget": "forget:forget_"},
+    "Read": {"rules": "rules:rules", "export": "export:export"},
+    "Operate": {"model-check": "model_check:model_check"},
 }
 _CORE = {
     name: (place, {"rich_help_panel": panel, "hidden": panels is MORE})

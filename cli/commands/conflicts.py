@@ -17,7 +17,6 @@ from slowwave.cli.arguments.options import (
 from slowwave.cli.terminal.output import clean
 from slowwave.cli.views.conflict import conflicts_as_json, conflicts_as_text
 from slowwave.cli.views.correction import make_correction
-from slowwave.cli.views.wiki import ChangeOutput
 from slowwave.consolidation.reports.conflict_groups import group_conflicts
 from slowwave.store.errors import NotFound
 from slowwave.store.file import MemoryFile, open_reading
@@ -71,7 +70,7 @@ def resolve(
     ] = False,
     rehearse: RehearseOption = False,
     *,
-    output: ChangeOutput,
+    output: OutputOptions,
 ) -> None:
     """Settle a conflict, so that it is not listed again; 'slowwave undo' undoes it."""
     if (keep is not None) == both:

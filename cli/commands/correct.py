@@ -9,11 +9,11 @@ import typer
 
 from slowwave.cli.arguments.options import (
     MemoryArgument,
+    OutputOptions,
     RehearseOption,
     per_call,
 )
 from slowwave.cli.views.correction import make_correction
-from slowwave.cli.views.wiki import ChangeOutput
 from slowwave.store.errors import StoreError
 from slowwave.store.places import Place
 
@@ -38,7 +38,7 @@ def correct(
     retract: Annotated[bool, per_call("--retract", help="Archive it: it is wrong.")] = False,
     rehearse: RehearseOption = False,
     *,
-    output: ChangeOutput,
+    output: OutputOptions,
 ) -> None:
     """Correct, pin, unpin or retract a memory; 'slowwave undo' undoes it.
 

@@ -16,12 +16,12 @@ from slowwave.cli.arguments.option_rules import ASKING, given_in, refuse_missing
 from slowwave.cli.arguments.options import (
     EmbedderOption,
     FileArgument,
+    OutputOptions,
     SkipInvalidOption,
     per_call,
 )
 from slowwave.cli.arguments.place_options import refuse_foreign
 from slowwave.cli.arguments.settings import is_on_command_line, source_of
-from slowwave.cli.views.wiki import ChangeOutput
 from slowwave.consolidation.ingest.options import (
     DEFAULT_DAYS,
     MAX_DAYS,
@@ -31,7 +31,6 @@ from slowwave.consolidation.ingest.options import (
 )
 from slowwave.consolidation.vectors.embedder import DEFAULT_MODEL, SentenceEmbedder
 from slowwave.store.opening import read_text
-from slowwave.store.places import Place
 from slowwave.store.records import Kind
 from slowwave.store.shared_tenant import refuse_unpublished
 
@@ -176,7 +175,7 @@ def ingest(
     ask: AskOption = False,
     embedder: EmbedderOption = DEFAULT_MODEL,
     asking: RecordableModelOptions,
-    output: ChangeOutput,
+    output: OutputOptions,
 ) -> None:
     """Extract memories from conversations; no message is read twice.
 
@@ -196,8 +195,6 @@ def ingest(
         else:
             show_queued(file, tenants, output)
         return
-    if not dry_run:
-        output.refuse_changes(Place(file))
     if conversations or dry_run:
         watch = None  # a config file may set it for other calls
     recordings = asking.recordings(dry_run and not ask)

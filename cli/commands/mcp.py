@@ -97,8 +97,6 @@ def mcp(
 
 def _refuse_unsafe_server(http: int | None, host: str, token: str | None) -> None:
     """Refuse to serve other machines without a token, and a token that no request can carry."""
-    if token is not None and not token.strip():
-        raise typer.BadParameter(f"The token is blank: see --token and {_TOKEN}.")
     if token is not None and (
         token != token.strip() or not token.isascii() or not token.isprintable()
     ):

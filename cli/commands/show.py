@@ -43,7 +43,7 @@ if TYPE_CHECKING:
     from slowwave.store.records import Memory
 
 # Fields that come first, or under a heading of their own.
-_APART = ("content", "content_hash", "id", "derivations")
+_SEPARATE_FIELDS = ("content", "content_hash", "id", "derivations")
 # How many characters of the memory, and of each text around it, are shown on a terminal.
 _MAX_TEXT = 20_000
 _MAX_LINE = 400
@@ -112,7 +112,7 @@ def _read(opened: MemoryFile, prefix: str) -> Memory:
 
 def _lines(fields: dict[str, Any]) -> Iterator[str]:
     for name, value in fields.items():
-        if name not in _APART and value not in (None, (), [], {}):
+        if name not in _SEPARATE_FIELDS and value not in (None, (), [], {}):
             yield clean(f"{name:<14} {_value_text(value)}")
     for derivation in fields["derivations"]:
         writer = derivation["model"] or derivation["writer"]

@@ -10,11 +10,10 @@ from typing import Annotated
 
 import typer
 
-from slowwave.cli.arguments.options import RehearseOption, per_call
+from slowwave.cli.arguments.options import OutputOptions, RehearseOption, per_call
 from slowwave.cli.terminal.output import clean, sees_questions
 from slowwave.cli.terminal.wording import counted
 from slowwave.cli.views.run import describe_forgotten
-from slowwave.cli.views.wiki import ChangeOutput
 from slowwave.store.ageing import restore_memory
 from slowwave.store.errors import Ambiguous, NotFound, StoreError
 from slowwave.store.file import MemoryFile, open_reading
@@ -65,7 +64,7 @@ def undo(
     rehearse: RehearseOption = False,
     yes: Annotated[bool, typer.Option("--yes", help="Do not ask for confirmation.")] = False,
     *,
-    output: ChangeOutput,
+    output: OutputOptions,
 ) -> None:
     """Undo a run or a proposal, or make an inactive memory active again.
 
@@ -76,7 +75,7 @@ def undo(
     if last and prefix is not None:
         raise typer.BadParameter("Pass only one of an id and --last.")
     if not rehearse:
-        output.refuse_changes(place)
+        place.refuse_changes()
     confirmed: Undoable | None = None
     if not (rehearse or yes) and sees_questions(output):
         # Before the lock is taken: a question may stay open for long. Memories need no question.
@@ -106,11 +105,10 @@ def undo(
         return
     chosen = undone.chosen
     verdict = "Dry run: nothing prevents undoing" if rehearse else "Undid"
-    output.report_change(
+    output.show(clean(f"{verdict} {_named(chosen)}."))
+    output.result(
         "undo",
-        place,
-        clean(f"{verdict} {_named(chosen)}."),
-        is_rehearsed=rehearse,
+        file=str(place.named),
         dry_run=rehearse,
         run=chosen.run_id,
         runs=[] if chosen.run is None else [chosen.run_id],
@@ -154,11 +152,11 @@ def _undo(opened: MemoryFile, prefix: str | None) -> _Undone | Memory:
     return _Undone(chosen, keys, waiting, [key for key in waiting if key in outdated])
 
 
-def _report_restored(memory: Memory, place: Place, rehearse: bool, output: ChangeOutput) -> None:
+def _report_restored(memory: Memory, place: Place, rehearse: bool, output: OutputOptions) -> None:
     fields = {"id": memory.id} | ({"dry_run": True} if rehearse else {})
     verdict = "Dry run: would make active again" if rehearse else "Active again"
-    text = clean(f"{verdict}: {memory.id} {memory.content}")
-    output.report_change("restore", place, text, is_rehearsed=rehearse, **fields)
+    output.show(clean(f"{verdict}: {memory.id} {memory.content}"))
+    output.result("restore", file=str(place.named), **fields)
 
 
 def _next_steps(undone: _Undone) -> Iterator[str]:

@@ -17,7 +17,7 @@ from slowwave.cli.views.memory import ids_in, read_views
 from slowwave.cli.views.outcome import NightReport
 from slowwave.cli.views.problems import model_failure, report_night_problems
 from slowwave.cli.views.report_file import is_page, write_report
-from slowwave.cli.views.wiki import ChangeOutput
+from slowwave.cli.views.wiki import update_wiki
 from slowwave.consolidation.runtime.interruption import InterruptedEarly
 from slowwave.consolidation.runtime.redaction import without_secrets
 from slowwave.store.errors import SlowwaveError, StoreError
@@ -57,7 +57,7 @@ class Night:
     recordings: Recordings | None
     gates: Gates
     watch: Watch
-    output: ChangeOutput
+    output: Output
     dry_run: bool
     # Whether it is a dry run whose exit code tells if there is work to do.
     exit_code: bool
@@ -175,7 +175,8 @@ class Night:
             report = NightReport(*night, failure, self.models.concurrency)
             how = self.output, self.recordings, self.verbose, self.exit_code
             code, result = finish_night(report, *how)
-        return code, result | self.output.update_wiki(place)
+        wiki = None if self.dry_run else self.settings.wiki
+        return code, result | update_wiki(wiki, place, self.output)
 
     def _consolidate(self, options: CycleOptions, memory_file: Path, writer: Writer) -> Outcome:
         from slowwave.consolidation.cycle import run_cycle

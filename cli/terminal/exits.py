@@ -60,8 +60,8 @@ MEANINGS = {
 }
 
 # Shown at the end of --help-all.
-EXIT_CODES = "Exit codes: " + "; ".join(
-    f"{code.value} {meaning}" for code, meaning in MEANINGS.items()
+EXIT_CODES = "\n".join(
+    ("Exit codes:", *(f"  {code.value:>3}  {meaning}" for code, meaning in MEANINGS.items()))
 )
 
 
@@ -106,8 +106,7 @@ def _run(command: Callable[[], object], output: Output, caught: CaughtSignals) -
     except SlowwaveError as error:
         code = code_of(error)
         obstacles = error.obstacles if isinstance(error, ChangedSince) else ()
-        hint = without_secrets(error.hint)
-        output.error(without_secrets(error.message), hint, code, obstacles)
+        output.error(error.message, error.hint, code, obstacles)
         return code
     except Exception as error:  # noqa: BLE001 - the last line of defense: no traceback is shown
         if caught.code is not None:

@@ -15,6 +15,7 @@ from pathlib import Path
 from shlex import join
 from typing import TYPE_CHECKING, Any
 
+from slowwave.consolidation.runtime.redaction import without_secrets
 from slowwave.consolidation.text.invisible import is_hidden, misplaced
 
 from .log_lines import discard, log_line, writes_log_lines
@@ -116,12 +117,6 @@ def with_file(text: str) -> str:
     return _FILE.sub(lambda verb: verb[1] + words, text)
 
 
-# Returns where in the config file of the running command the value is that a message names.
-PLACE_OF: ContextVar[Callable[[str], str | None]] = ContextVar(
-    "place_of", default=lambda message: None
-)
-
-
 @dataclass(frozen=True)
 class Output:
     """The output of a command: only the result to stdout, everything else to stderr."""
@@ -156,9 +151,7 @@ class Output:
 
     def error(self, message: str, hint: str, code: int, obstacles: Sequence[Obstacle] = ()) -> None:
         """Write an error to stderr, as one JSON object with --json."""
-        place = PLACE_OF.get()(message)
-        message = message if place is None else f"{place}: {message}"
-        hint = with_file(hint)
+        message, hint = without_secrets(message), without_secrets(with_file(hint))
         if writes_log_lines():
             log_line("error", "error", message=message, hint=hint, code=int(code))
             return

@@ -239,7 +239,7 @@ def _left_out(plan: Plan, path: Path) -> list[str]:
         damaged = counted(len(plan.damaged), "memory", "memories")
         ids = named(plan.damaged)
         parts.append(f"Skipped, because their text is damaged: {damaged} ({ids}).")
-    return [*parts, *dense_as_text(plan.dense)]
+    return [*parts, *dense_as_text(plan.dense, path)]
 
 
 def _ending(outcome: Outcome, file: Path, dry_run: bool, writer: Writer) -> str:

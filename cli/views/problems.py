@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from .outcome import NightReport
 
 # A quiet run reports how many proposals are in each of these states.
-_WRONG: tuple[State, ...] = ("failed", "skipped", "rejected")
+_FAILURE_STATES: tuple[State, ...] = ("failed", "skipped", "rejected")
 
 
 def report_problems(
@@ -135,7 +135,7 @@ def unanswered_windows(outcome: Outcome) -> list[AskedWindow]:
 
 def _summarize(file: Path, outcome: Outcome) -> tuple[str, str]:
     """Return in one line what a quiet run does not show, and where to read more."""
-    counts = [f"{count} {state}" for state in _WRONG if (count := outcome.states[state])]
+    counts = [f"{count} {state}" for state in _FAILURE_STATES if (count := outcome.states[state])]
     rejections = (result.why for result in outcome.results if result.state == "rejected")
     reason = outcome.why or next(filter(None, rejections), "")
     first_reason = f", first: {reason.rstrip('.')}." if reason else "."

@@ -110,6 +110,7 @@ MISUSE: list[tuple[list[object], str]] = [
     (["maintain", "FILE", setting("retain", "kind=fact,\nkeep=3d")], "not a retention rule"),
     (["ingest", "FILE", "--ttl", f"fact={'9' * 5_000}"], "--ttl"),
     (["ingest", "FILE", "--watch", ".", "--interval", "inf"], "--interval"),
+    (["add", "FILE", " \t "], "must not be blank"),
     (["add", "FILE", "text", "--tenant", " "], "--tenant must not be blank"),
     (["add", "FILE", "text", "--tag", ""], "--tag must not be blank"),
     (["formats", "postgresql://me:secret@localhost/db"], "a file, not a database"),
@@ -140,7 +141,6 @@ FAILURES: list[tuple[list[object], str]] = [
     (["import", "--empty", "FILE"], "already exists"),
     (["import", "FILE", "/nonexistent.jsonl"], "Cannot read"),
     (["import", "FILE", "FILE"], "SOURCE must be a JSON Lines file."),
-    (["add", "FILE", " \t "], "not valid"),
     (["import", "--empty", "/"], "is a folder"),
     (["maintain", "FILE", "--embedder", "no-such-model"], "no-such-model"),
 ]

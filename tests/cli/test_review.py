@@ -512,7 +512,6 @@ def test_an_update_can_be_edited_but_a_merge_cannot(waiting: Path, cli: Cli) -> 
     [
         (IN_ONE.replace("14:00", "15:00"), "15:00"),
         (IN_ONE.replace("Helvi", "Mallory"), "Mallory"),
-        ("   ", "is empty"),
     ],
 )
 def test_unsupported_edits_are_refused(waiting: Path, cli: Cli, text: str, fault: str) -> None:
@@ -553,6 +552,7 @@ def test_a_draft_is_edited_in_the_editor_at_a_terminal(
         (["decline", "FILE", MERGE, "--text", "so"], "--text"),
         (["edit", "FILE", MERGE, UPDATE, "--text", "so"], "unexpected extra argument"),
         (["edit", "FILE", "--all", "--text", "so"], "--all"),
+        (["edit", "FILE", SYNTHESIS, "--text", "   "], "--text must not be blank"),
         ([], "FILE"),
     ],
 )

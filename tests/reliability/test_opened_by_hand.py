@@ -68,7 +68,7 @@ CALLS: dict[str, list[str]] = {
     ],
     "export": ["export {file} --all --vectors", "export {file} --wiki {folder}/wiki"],
     "ingest": [
-        "ingest {file} {talk} --wiki {folder}/wiki",
+        "ingest {file} {talk}",
         "ingest {file} {talk} --again --dry-run",
         "ingest {file} --waiting",
     ],

@@ -17,7 +17,7 @@ from slowwave.cli.arguments.option_rules import (
     refuse_missing,
     without_effect,
 )
-from slowwave.cli.arguments.options import EmbedderOption, FileArgument
+from slowwave.cli.arguments.options import EmbedderOption, FileArgument, OutputOptions
 from slowwave.cli.arguments.place_options import refuse_foreign
 from slowwave.cli.arguments.settings import is_on_command_line
 from slowwave.cli.commands.import_ import reading
@@ -28,10 +28,8 @@ from slowwave.cli.terminal.signals import signals_of_this_command
 from slowwave.cli.terminal.wording import counted
 from slowwave.cli.views.correction import secrets_as_text
 from slowwave.cli.views.problems import report_problems
-from slowwave.cli.views.wiki import ChangeOutput
 from slowwave.consolidation.thresholds import MIN_COMPRESSION
 from slowwave.consolidation.vectors.embedder import DEFAULT_MODEL, SentenceEmbedder
-from slowwave.store.places import Place
 
 if TYPE_CHECKING:
     from slowwave.extensions.organisation.experience.compression import Compressed, Compression
@@ -79,7 +77,7 @@ def experience(
     ask: AskOption = False,
     asking: RecordableModelOptions,
     embedder: EmbedderOption = DEFAULT_MODEL,
-    output: ChangeOutput,
+    output: OutputOptions,
 ) -> None:
     """Add traces of tasks, and compress them to lessons.
 
@@ -98,8 +96,6 @@ def experience(
     if action == "add" and source is not None:
         _add(file, source, tenant, output)
         return
-    if not dry_run:
-        output.refuse_changes(Place(file))
     from slowwave.extensions.organisation.experience.run import (
         ExperienceOptions,
         compress_experiences,
@@ -164,15 +160,14 @@ def _add(file: Path, source: Path, tenant: str, output: Output) -> None:
     output.show(clean(f"{file}: {added_traces} added, {known_count} already known."))
 
 
-def _report(file: Path, outcome: Compression, dry_run: bool, output: ChangeOutput) -> None:
+def _report(file: Path, outcome: Compression, dry_run: bool, output: OutputOptions) -> None:
     lines = [line for compressed in outcome.tasks for line in _lines(compressed)]
     if outcome.run_id is not None:
         lines.append(with_file(f"Undo it with: slowwave undo FILE {outcome.run_id}"))
-    output.report_change(
+    output.show("\n".join(map(clean, lines)) or clean(f"{file}: there are no new traces."))
+    output.result(
         "experience",
-        Place(file),
-        "\n".join(map(clean, lines)) or clean(f"{file}: there are no new traces."),
-        is_rehearsed=dry_run,
+        file=str(file),
         action="compress",
         dry_run=dry_run,
         run=outcome.run_id,

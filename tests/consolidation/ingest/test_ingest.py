@@ -603,11 +603,8 @@ def test_ingest_exits_11_for_a_locked_file_and_10_for_a_missing_one(
 
 def test_swapped_arguments_are_refused(memory_file: Path, chat: Path, cli: Cli) -> None:
     before = memory_file.read_bytes(), chat.read_bytes()
-    swapped = cli("ingest", chat, memory_file)
-    assert (swapped.code, swapped.out) == (2, "")
-    message = " ".join(swapped.err.replace("\u2502", " ").split())
-    assert "The memory file comes first: slowwave ingest" in message
-    assert cli("ingest", chat.with_name("none.txt"), memory_file).code == 2
+    for file in (chat, chat.with_name("none.txt")):
+        assert cli("ingest", file, memory_file).ends(1, "it is a SQLite database").out == ""
     cli("ingest", memory_file, memory_file).ends(1, "it is a SQLite database")
     assert (memory_file.read_bytes(), chat.read_bytes()) == before
 

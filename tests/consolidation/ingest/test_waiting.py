@@ -121,7 +121,7 @@ def test_drop_affects_only_the_named_part_of_the_chosen_tenant(
     ("arguments", "code", "sentence"),
     [
         (("--drop", "nothing-such"), 1, "no queued part 'nothing-such'"),
-        (("--drop", ""), 1, "no queued part ''"),
+        (("--drop", ""), 2, "--drop must not be blank"),
         (("--drop", "chat.txt", "--drop", "nothing-such"), 1, "no queued part 'nothing-such'"),
         (("--drop", "chat.txt", "chat.txt"), 2, "--drop cannot be combined with conversations"),
         (("--waiting", "--drop", "chat.txt"), 2, "--waiting cannot be combined with --drop"),
