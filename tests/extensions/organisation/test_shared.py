@@ -50,9 +50,9 @@ def org(path: Path) -> None:
     """Provide a file in which a human and two agents share facts."""
     request = WriteRequest("aino", FOUNDED)
     with open_writing(path) as file:
-        admit(file, request, "aino", "human", None)
-        admit(file, request, "architect", "agent", 5)
-        admit(file, request, "coder", "agent", 2)
+        admit(file, request, "aino", None)
+        admit(file, request, "architect", 5)
+        admit(file, request, "coder", 2)
 
 
 class Run:
@@ -62,7 +62,9 @@ class Run:
         self._path, self._cli = path, cli
 
     def __call__(self, *arguments: str, by: str, code: int = 0) -> Any:
-        ended = self._cli("shared", self._path, *arguments, "--author", by, "--json").ends(code)
+        ended = self._cli(
+            "shared", arguments[0], self._path, *arguments[1:], "--author", by, "--json"
+        ).ends(code)
         return ended.err if code else ended.json
 
     def publish(self, *texts: str, fact: str = "port", by: str = "coder") -> list[Any]:
@@ -76,7 +78,7 @@ def run(org: Path, cli: Cli) -> Run:
 
 
 def facts(path: Path, cli: Cli, *more: object) -> dict[str, str]:
-    listed = cli("shared", path, "list", *more, "--json").json["facts"]
+    listed = cli("shared", "list", path, *more, "--json").json["facts"]
     return {item["fact"]: item["content"] for item in listed}
 
 
@@ -105,7 +107,7 @@ def test_a_retracted_fact_no_longer_holds_and_its_log_stays(org: Path, run: Run,
     run.publish(PORT)
     run("retract", "port", "--reason", "shut down", by="coder")
     assert (facts(org, cli), active(org)) == ({}, [])
-    published, retracted = cli("shared", org, "log", "port", "--json").json["entries"]
+    published, retracted = cli("shared", "log", org, "port", "--json").json["entries"]
     assert (published["operation"], published["version"]) == ("publish", 1)
     assert (retracted["operation"], retracted["version"]) == ("retract", 2)
     assert retracted["reason"] == "shut down"
@@ -125,13 +127,13 @@ def test_facts_and_authors_as_of_a_day_are_shown(org: Path, cli: Cli) -> None:
     as_of = [("--as-of", (start + timedelta(days=day)).date()) for day in range(-1, 7)]
     old, new = {"port": PORT}, {"port": MOVED}
     assert [facts(org, cli, *day) for day in as_of] == [{}, {}, old, old, new, new, {}, {}]
-    listed = [cli("shared", org, "authors", *day, "--json").json["authors"] for day in as_of]
+    listed = [cli("shared", "authors", org, *day, "--json").json["authors"] for day in as_of]
     names = [{author["name"] for author in authors} for authors in listed]
     assert (names[0], names[1] - names[-1]) == (set(), {"coder"})
     assert "aino" in names[-1]
-    none = cli("shared", org, "authors", "--as-of", "2001-01-01").out
+    none = cli("shared", "authors", org, "--as-of", "2001-01-01").out
     assert none.endswith(": there are no authors as of 2001-01-01.\n")
-    assert "admit aino (version 1) as a human" in cli("shared", org, "log", "aino").out
+    assert "admit aino (version 1) as a human" in cli("shared", "log", org, "aino").out
 
 
 def test_a_clock_that_was_set_back_does_not_rewrite_history(org: Path) -> None:
@@ -181,7 +183,7 @@ def test_only_a_human_admits_and_the_last_human_stays(org: Path, run: Run, cli: 
     assert "last human" in run("admit", "aino", "--seniority", "3", by="aino", code=1)
     run("dismiss", "coder", by="aino")
     assert "it was dismissed" in run("publish", "port", PORT, by="coder", code=1)
-    authors = cli("shared", org, "authors", "--json").json["authors"]
+    authors = cli("shared", "authors", org, "--json").json["authors"]
     assert [author["name"] for author in authors] == ["aino", "architect"]
 
 
@@ -204,7 +206,7 @@ def test_the_first_author_is_a_human_who_admits_themselves(memory_file: Path, cl
     for arguments in (["bot", "--seniority", "9"], ["other", "--human"]):
         assert "first" in run("admit", *arguments, by="bot", code=1)
     assert "never admitted" in run("publish", "port", PORT, by="bot", code=1)
-    assert cli("shared", memory_file, "log", "--json").json["entries"] == []
+    assert cli("shared", "log", memory_file, "--json").json["entries"] == []
 
 
 def test_a_tenant_with_unpublished_memories_is_not_taken_over(memory_file: Path, cli: Cli) -> None:
@@ -291,7 +293,7 @@ def test_no_statement_replaces_rows_of_a_log_in_an_older_file(tmp_path: Path) ->
     for trigger in _NOT_IN_SOME_FILES:
         execute(path, f"DROP TRIGGER {trigger}")
     with open_writing(path) as file:
-        admit(file, WriteRequest("aino", FOUNDED), "aino", "human", None)
+        admit(file, WriteRequest("aino", FOUNDED), "aino", None)
         publish(file, WriteRequest("aino", FOUNDED), "port", PORT)
     with unchanged(picture, path, ("memories", "shared_log")):
         for sql in (
@@ -363,7 +365,7 @@ def test_a_log_that_was_tampered_with_is_refused(org: Path, run: Run, cli: Cli) 
     for arguments in (["list"], ["publish", "port", MOVED, "--author", "coder"]):
         # The advice, which saves current facts without the damage.
         advice = f"'slowwave export {org}', without --all"
-        cli("shared", org, *arguments).ends(10, "entry 4", advice)
+        cli("shared", arguments[0], org, *arguments[1:]).ends(10, "entry 4", advice)
     assert "damaged log" in cli("check", org).out
     lines, saved = org.with_name("lines.jsonl"), org.with_name("saved.db")
     lines.write_text(cli("export", org).out)
@@ -398,7 +400,7 @@ def test_export_all_contains_the_log(org: Path, run: Run, tmp_path: Path, cli: C
     ],
 )
 def test_wrong_usage_ends_with_2(org: Path, cli: Cli, arguments: list[str]) -> None:
-    assert cli("shared", org, *arguments).code == 2
+    assert cli("shared", arguments[0], org, *arguments[1:]).code == 2
     assert len(rows(org, "SELECT * FROM shared_log")) == 3
 
 
