@@ -20,7 +20,6 @@ from slowwave.store.records import json_text, new_id
 from slowwave.store.shared_tenant import SHARED_TENANT
 
 from .shared_log import (
-    SAVE_WITHOUT_LOG,
     AuthorKind,
     SharedEntry,
     SharedOperation,
@@ -327,5 +326,6 @@ def _author(entry: SharedEntry) -> Author:
         pass
     raise UnusableFile(
         f"The file is damaged: entry {entry.sequence} of the shared facts does not have an author.",
-        SAVE_WITHOUT_LOG,
+        "Restore it from a backup. 'slowwave export FILE', without --all, saves the active "
+        "memories, but not the log.",
     )
