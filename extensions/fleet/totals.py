@@ -47,8 +47,7 @@ class Totals:
     troubles: dict[tuple[Became, str], tuple[int, list[str]]] = field(default_factory=dict)
     # By outcome and reason, for files that have a reason but are well.
     set_aside: dict[tuple[Became, str], tuple[int, list[str]]] = field(default_factory=dict)
-    # The files whose runs took longest, with their seconds, and those with the most tokens.
-    longest: list[tuple[float, str]] = field(default_factory=list)
+    # The files with the most tokens.
     largest: list[tuple[int, str]] = field(default_factory=list)
 
     def add(self, receipt: Receipt) -> None:
@@ -61,9 +60,6 @@ class Totals:
             why = (receipt.became, receipt.why or "unknown reason")
             count, keys = named.get(why, (0, []))
             named[why] = count + 1, [*keys, receipt.key][:MAX_NAMED]
-        if receipt.became not in ("unchanged", "off", *_NOT_THERE):
-            longest = (*self.longest, (receipt.seconds, receipt.key))
-            self.longest = nlargest(MAX_NAMED, longest)
         if receipt.tokens_after:
             largest = (*self.largest, (receipt.tokens_after, receipt.key))
             self.largest = nlargest(MAX_NAMED, largest)

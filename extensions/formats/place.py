@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import typer
 
-from slowwave.cli.terminal.wording import counted
 from slowwave.store.connection import translate_errors
 from slowwave.store.errors import ChangedSince, StoreError, UnusableFile
 from slowwave.store.file import MemoryFile
@@ -143,11 +142,6 @@ class MirroredPlace(Place):
         """Return what a user should read before it is used; None for nothing."""
         format = self.mirror.format
         remarks = [format.preview_only_reason(self.named), format.remark(self.named)]
-        if count := self.mirror.count_returned(datetime.now(UTC)):
-            remarks.append(
-                f"{self.named} has {counted(count, 'entry', 'entries')} with a forgotten text, "
-                "which its agent has written again: runs and 'slowwave list' omit them."
-            )
         return " ".join(filter(None, remarks)) or None
 
     def budget(self) -> Budget | None:
