@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from slowwave.cli.arguments.options import (
+    DryRunOption,
     MemoryArgument,
-    RehearseOption,
     per_call,
 )
 from slowwave.cli.views.correction import make_correction
@@ -41,7 +41,7 @@ def correct(
         ),
     ] = None,
     retract: Annotated[bool, per_call("--retract", help="Archive it: it is wrong.")] = False,
-    rehearse: RehearseOption = False,
+    dry_run: DryRunOption = False,
     *,
     output: ChangeOutput,
 ) -> None:
@@ -65,4 +65,4 @@ def correct(
 
     if text is not None and (why := place.no_new_texts_reason()) is not None:
         raise StoreError(why, "Nothing was changed.")
-    make_correction("correct", place, do, rehearse, output)
+    make_correction("correct", place, do, dry_run, output)

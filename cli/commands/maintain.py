@@ -124,7 +124,7 @@ def maintain(
     wiki = None if dry_run else settings.wiki
     change_output = ChangeOutput(output.json, output.quiet, wiki=wiki)
     for place in places:
-        place.lend(model.name, model.encode)
+        place.set_embedder(model.name, model.encode)
         if not dry_run:
             change_output.refuse_changes(place)
     if backup and not all(place.is_memory_file for place in places):

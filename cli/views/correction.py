@@ -26,17 +26,17 @@ def make_correction(
     command: str,
     place: Place,
     do: Callable[[MemoryFile], Correction],
-    rehearse: bool,
+    dry_run: bool,
     output: ChangeOutput,
 ) -> None:
     """Correct the file, or only a copy of it, and report what was done."""
-    if not rehearse:
+    if not dry_run:
         output.refuse_changes(place)
-    correction = place.rehearse(do) if rehearse else place.change(do)
-    # A rehearsal's run is in no file.
-    fields = correction_as_json(correction) | ({"run": None} if rehearse else {})
-    text = _correction_as_text(correction, rehearse)
-    output.report_change(command, place, text, is_rehearsed=rehearse, dry_run=rehearse, **fields)
+    correction = place.dry_run(do) if dry_run else place.change(do)
+    # The run of a dry run is in no file.
+    fields = correction_as_json(correction) | ({"run": None} if dry_run else {})
+    text = _correction_as_text(correction, dry_run)
+    output.report_change(command, place, text, is_dry_run=dry_run, dry_run=dry_run, **fields)
     if fields["secrets"]:
         output.note(secrets_as_text(fields["secrets"]))
 

@@ -11,7 +11,7 @@ from slowwave.extensions.fleet.store.archive import Archive, ShardNight
 from slowwave.extensions.fleet.store.receipt import Became, Receipt
 from slowwave.store.errors import UnusableFile
 
-_NOT_THERE: tuple[Became, ...] = ("gone", "missing")
+_ABSENT: tuple[Became, ...] = ("gone", "missing")
 # The first are summed over the files with both counts, the others over all files.
 _BEFORE_AND_AFTER = ("memories_before", "memories_after"), ("tokens_before", "tokens_after")
 _COUNTED = (
@@ -67,7 +67,7 @@ class Totals:
     @property
     def memory_files(self) -> int:
         """How many of the files exist, and are not another program's."""
-        return self.files - sum(self.became[became] for became in ("foreign", *_NOT_THERE))
+        return self.files - sum(self.became[became] for became in ("foreign", *_ABSENT))
 
     @property
     def unfinished_files(self) -> int:
