@@ -369,7 +369,7 @@ def test_every_change_updates_the_wiki(smoke: Path, folder: Path, cli: Cli) -> N
     for text in ("The office closes at six.", "The office closes at six"):
         cli("add", smoke, text)
     cli("maintain", smoke, "--dry-run", "--plan-out", plan)
-    cli("experience", smoke, "add", ROOT / "fixtures" / "experience.jsonl")
+    cli("experience", "add", smoke, ROOT / "fixtures" / "experience.jsonl")
     chat.write_text(OTHER)
     configure(smoke, wiki=str(folder))
     cli("maintain", smoke, "--dry-run")
@@ -387,7 +387,7 @@ def test_every_change_updates_the_wiki(smoke: Path, folder: Path, cli: Cli) -> N
     assert undone["wiki"]["written"] > 0
     run_id = done("ingest", smoke, chat)["run"]
     assert cli("undo", smoke, run_id, "--dry-run", "--json").json.get("wiki") is None
-    assert done("experience", smoke, "compress")["wiki"]["written"] > 0
+    assert done("experience", "compress", smoke)["wiki"]["written"] > 0
     pending = done("maintain", smoke, "--review", "always", "--reconsider")["proposals"]
     done("review", "approve", smoke, pending[0]["id"])
     done("review", "decline", smoke, pending[1]["id"])
@@ -398,9 +398,9 @@ def test_a_failed_wiki_ends_a_command_with_3(memory_file: Path, tmp_path: Path, 
     wiki.mkdir()
     (wiki / "raw").write_text("in the way")
     chat.write_text(OTHER)
-    cli("experience", memory_file, "add", ROOT / "fixtures" / "experience.jsonl")
+    cli("experience", "add", memory_file, ROOT / "fixtures" / "experience.jsonl")
     latest = "SELECT id FROM runs WHERE outcome = 'done' ORDER BY id DESC LIMIT 1"
-    for command in (["ingest", memory_file, chat], ["experience", memory_file, "compress"]):
+    for command in (["ingest", memory_file, chat], ["experience", "compress", memory_file]):
         assert cli(*command, "--wiki", chat).code == 1  # and nothing was done
         done = "The rest is done; only the wiki was not updated."
         cli(*command, "--wiki", wiki).ends(3, "Cannot write into", done)

@@ -212,7 +212,7 @@ def test_a_statement_has_a_timeout(filled: Database, monkeypatch: pytest.MonkeyP
 
 
 def test_a_lease_does_not_wait_forever(filled: Database, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("slowwave.extensions.postgres.connection._LOCK_S", 1)
+    monkeypatch.setattr("slowwave.extensions.postgres.connection._LOCK_SECONDS", 1)
     lease = Lease(DatabaseUrl.parse(filled.url_of(RAVI)), PostgresStore())
     with lease.held():
         pass
