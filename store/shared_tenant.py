@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 # The tenant whose memories are the current facts.
 SHARED_TENANT = "shared"
-HOW_TO_SHARE = "Publish facts with 'slowwave shared FILE'."
+HOW_TO_SHARE = "Publish facts with 'slowwave shared publish FILE'."
 
 
 def has_log(file: MemoryFile) -> bool:

@@ -289,7 +289,7 @@ def test_ended_facts_are_not_in_the_archive(org: Path, run: Run, cli: Cli) -> No
     run("retract", "port", by="coder")
     assert cli("recall", "--archived", org, "billing port", "--json").json["hits"] == []
     for text in (PORT, MOVED):
-        undo(text, f"with 'slowwave shared {org}'")
+        undo(text, f"with 'slowwave shared publish {org}'")
 
 
 def test_a_fact_that_differs_from_the_log_is_reported(org: Path, run: Run, cli: Cli) -> None:
