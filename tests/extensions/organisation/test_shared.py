@@ -315,16 +315,9 @@ def test_export_all_contains_the_log(org: Path, run: Run, tmp_path: Path, cli: C
     "arguments",
     [
         ["publish", "port", PORT],
-        ["publish", "port", "--author", "aino"],
-        ["retract", "--author", "aino"],
-        ["retract", "port", "text", "--author", "aino"],
         ["admit", "x", "--author", "aino"],
         ["admit", "x", "--human", "--seniority", "3", "--author", "aino"],
-        ["publish", "port", PORT, "--author", "aino", "--as-of", "2026-01-01"],
         ["list", "--as-of", "yesterday"],
-        ["list", "port"],
-        ["list", "--reason", "so"],
-        ["publish", "port", PORT, "--human", "--author", "aino"],
     ],
 )
 def test_wrong_usage_ends_with_2(org: Path, cli: Cli, arguments: list[str]) -> None:
