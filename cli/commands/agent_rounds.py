@@ -98,7 +98,7 @@ def answer(
     if is_open:
         output.show(*given_as_text(finished.answers))
     fields = finished.json_fields | {"skipped": skipped}
-    output.report_change("answer", place, is_dry_run=is_open, **fields)
+    output.report_change("answer", place, is_rehearsed=is_open, **fields)
     raise typer.Exit(finished.code or (Code.PARTLY if invalid else Code.DONE))
 
 

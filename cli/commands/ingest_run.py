@@ -138,7 +138,7 @@ class IngestRun:
             "ingest",
             Place(self.file),
             *as_text(outcome, self.options.tenant, self.dry_run, writer),
-            is_dry_run=self.dry_run,
+            is_rehearsed=self.dry_run,
             dry_run=self.dry_run,
             **as_json(outcome, writer),
             skipped=list(map(asdict, self.skipped)),

@@ -110,7 +110,7 @@ def undo(
         "undo",
         place,
         clean(f"{verdict} {_named(chosen)}."),
-        is_dry_run=dry_run,
+        is_rehearsed=dry_run,
         dry_run=dry_run,
         run=chosen.run_id,
         runs=[] if chosen.run is None else [chosen.run_id],
@@ -158,7 +158,7 @@ def _report_restored(memory: Memory, place: Place, dry_run: bool, output: Change
     fields = {"id": memory.id} | ({"dry_run": True} if dry_run else {})
     verdict = "Dry run: would make active again" if dry_run else "Active again"
     text = clean(f"{verdict}: {memory.id} {memory.content}")
-    output.report_change("restore", place, text, is_dry_run=dry_run, **fields)
+    output.report_change("restore", place, text, is_rehearsed=dry_run, **fields)
 
 
 def _next_steps(undone: _Undone) -> Iterator[str]:

@@ -36,7 +36,7 @@ def make_correction(
     # The run of a dry run is in no file.
     fields = correction_as_json(correction) | ({"run": None} if dry_run else {})
     text = _correction_as_text(correction, dry_run)
-    output.report_change(command, place, text, is_dry_run=dry_run, dry_run=dry_run, **fields)
+    output.report_change(command, place, text, is_rehearsed=dry_run, dry_run=dry_run, **fields)
     if fields["secrets"]:
         output.note(secrets_as_text(fields["secrets"]))
 

@@ -44,11 +44,11 @@ class ChangeOutput(OutputOptions):
             _refuse_unwritable(self.wiki, place.named)
 
     def report_change(
-        self, command: str, place: Place, *text: Any, is_dry_run: bool = False, **fields: Any
+        self, command: str, place: Place, *text: Any, is_rehearsed: bool = False, **fields: Any
     ) -> None:
         """Report a change, and update the wiki. text: for people; fields: for JSON."""
         self.show(*text)
-        pages = {} if is_dry_run else self.update_wiki(place)
+        pages = {} if is_rehearsed else self.update_wiki(place)
         self.result(command, file=str(place.named), **fields, **pages)
 
     def update_wiki(self, place: Place) -> dict[str, Any]:

@@ -166,7 +166,7 @@ def _report(file: Path, outcome: Compression, dry_run: bool, output: ChangeOutpu
         "experience",
         Place(file),
         "\n".join(map(clean, lines)) or clean(f"{file}: there are no new traces."),
-        is_dry_run=dry_run,
+        is_rehearsed=dry_run,
         action="compress",
         dry_run=dry_run,
         run=outcome.run_id,

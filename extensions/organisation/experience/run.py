@@ -4,17 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from datetime import datetime
 from pathlib import Path
 from typing import Any
 
 from pydantic import ValidationError
 
-from slowwave.consolidation.facts.specifics import names_in
 from slowwave.consolidation.model.model_writer import ModelWriter
 from slowwave.consolidation.progress import Progress
-from slowwave.consolidation.proposals import derived_trust
 from slowwave.consolidation.running.run_in_file import Preflight, RunInFile, run_report
 from slowwave.consolidation.runtime.interruption import InterruptedEarly, Interruption, OutOfTime
 from slowwave.consolidation.runtime.threads import run_in_thread
@@ -23,9 +21,8 @@ from slowwave.consolidation.vectors.embedder import Embedder
 from slowwave.consolidation.writing.writer import AnswerStore, Writer
 from slowwave.extensions.organisation.store.traces import read_traces
 from slowwave.store.errors import StoreError
-from slowwave.store.exchange import new_memory
 from slowwave.store.file import MemoryFile, open_reading, open_writing
-from slowwave.store.ledger import Decision, record_decision, remembered_keys
+from slowwave.store.ledger import remembered_keys
 from slowwave.store.lock import maintenance_lock
 from slowwave.store.memories import (
     Counts,
@@ -34,9 +31,7 @@ from slowwave.store.memories import (
     select_consolidated_tenants,
     tenants,
 )
-from slowwave.store.proposal_changes import ProposalChanges
-from slowwave.store.records import Memory, content_hash, json_text, timestamp
-from slowwave.store.vectors import to_blob
+from slowwave.store.records import Memory
 
 from .compression import (
     COMPRESSOR,
@@ -51,6 +46,7 @@ from .compression import (
     tasks_of,
 )
 from .model_lessons import experience_dialogue, experience_question, shown_to_a_model
+from .storing import store
 from .traces import trace_of
 
 
@@ -139,7 +135,7 @@ def _compress_due(
                 results[result.task.key] = result
                 if result.state == "planned" and result.learned is not None:
                     with interruption.deferred():
-                        memory = _store(run, result.learned, due.earlier.get(result.task.name))
+                        memory = store(run, result.learned, due.earlier.get(result.task.name))
                         results[result.task.key] = replace(result, state="applied", memory=memory)
         interruption.close()
     except KeyboardInterrupt:
@@ -168,74 +164,6 @@ def _compress_due(
         after = _count(run.preflight.path, options.tenant)
         run.end(outcome.verdict, None, run_report(before, after, applied, outcome.usage))
     return outcome
-
-
-def _store(run: RunInFile, learned: Learned, last: Memory | None) -> str:
-    """Write lessons in one transaction, and return the id of the memory.
-
-    last: the earlier lessons of the task, which are superseded unless they are protected.
-    """
-    task, sources, now = learned.task, learned.task.memories, run.record.now
-    outcomes = [attempt.trace.outcome for attempt in task.attempts]
-    experience = {
-        "task": task.name,
-        "compressor": COMPRESSOR,
-        "ratio": learned.ratio,
-        "worked": outcomes.count("worked"),
-        "failed": outcomes.count("failed"),
-        "traces": [source.id for source in sources],
-    }
-    memory = new_memory(
-        {
-            "tenant": task.tenant,
-            "content": learned.text,
-            "kind": "context",
-            "layer": "stable",
-            "origin": "consolidation",
-            "trust": derived_trust(source.trust for source in sources),
-            "importance": max(source.importance for source in sources),
-            "generation": 1 + max(source.generation for source in sources),
-            "source": "experience",
-            "tags": ["experience"],
-            "metadata": {"experience": experience},
-            "observed_at": max(source.observed_at for source in sources),
-        },
-        now,
-    )
-    derivation = {
-        "operation": "synthesize",
-        "writer": "extractive" if learned.model is None else "model",
-        "model": learned.model,
-        "prompt_hash": content_hash(COMPRESSOR),
-        "inputs_hash": content_hash(json_text([source.content_hash for source in sources])),
-        "claims": json_text([asdict(claim) for _, claim in learned.lessons]),
-        "cost_usd": None if learned.model else 0.0,
-    }
-    decision = Decision(
-        run_id=run.record.run_id,
-        key=task.key,
-        operation="synthesize",
-        tenant=memory.tenant,
-        sources=tuple(source.id for source in sources),
-        survivor=None,
-        derived=memory.id,
-        state="applied",
-        draft=memory.content,
-        reason=f"{len(sources)} traces of one task, {learned.ratio:g} times longer than this",
-        why="; ".join(learned.turned_down) or None,
-        numbers={"ratio": learned.ratio},
-        decided_at=memory.created_at,
-    )
-    vector = to_blob(run.embedder.encode([memory.content])[0])
-    with run.writing() as file, file.transaction():
-        changes = ProposalChanges(file, run.record.run_id, task.key, timestamp(now))
-        changes.insert_memory(memory, run.embedder.name, vector, sorted(names_in(memory.content)))
-        changes.add_lineage(memory.id, sources, "synthesize")
-        if last is not None and not last.is_protected:
-            changes.supersede([last], memory.id)
-        changes.add_derivation(memory.id, derivation)
-        record_decision(file, decision)
-    return memory.id
 
 
 def _find_pending_tasks(file: MemoryFile, chosen: str) -> _PendingTasks:
