@@ -51,7 +51,7 @@ def forget_(
     reason: Annotated[
         str | None, per_call("--reason", metavar="TEXT", help="Recorded with the date.")
     ] = None,
-    dry_run: Annotated[
+    rehearse: Annotated[
         bool, per_call("--dry-run", help="Show what would be erased, and change nothing.")
     ] = False,
     # Named so that the key `yes` of a config file, for 'undo', does not confirm.
@@ -70,7 +70,7 @@ def forget_(
 
     file = place.named
     _refuse_unclear(memory, matching)
-    if not dry_run:
+    if not rehearse:
         place.refuse_changes()
     eraser = Eraser([matching or ""])
 
@@ -79,7 +79,7 @@ def forget_(
             planned = find_forgettable(opened, memory, matching, tenant or ())
         except NotFound as error:
             raise _also_in_lines(error, place.lines_with(eraser)) from None
-    if dry_run:
+    if rehearse:
         _show_plan(planned, file, output)
         return
     if not confirmed and not sees_questions(output):

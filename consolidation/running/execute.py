@@ -86,7 +86,7 @@ class Execution:
         interrupted. Raises `ModelError` before anything is applied if the model cannot be asked.
         """
         if self._night.dry_run:
-            return self._dry_run(plan)
+            return self._rehearse(plan)
         views, interruption = self._views, self._night.interruption
         interrupted = False
         broken_off: SlowwaveError | None = None
@@ -125,7 +125,7 @@ class Execution:
             broken_off=broken_off,
         )
 
-    def _dry_run(self, plan: Plan) -> ExecutionResult:
+    def _rehearse(self, plan: Plan) -> ExecutionResult:
         """Return the results to expect. Raises `ModelError` if the model cannot be asked."""
         asks = self._night.options.ask
         executed_plan = plan if asks else replace(plan, windows=())

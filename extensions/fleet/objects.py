@@ -52,7 +52,7 @@ def night_of_object(worker: Worker, job: FleetJob, item: Item, now: datetime) ->
                 path = folder / COPY
                 version = objects.fetch(item.key, path)
                 _carry_over(path, answers, now)
-                before = run_ids(path)
+                before = _runs(path)
                 receipt = worker.in_place(item, path, now).with_usage_of(wasted)
                 receipt = replace(receipt, version=version, tries=tried)
                 if before.issuperset(receipt.runs) or job.dry_run:
@@ -77,6 +77,13 @@ def _carry_over(path: Path, answers: Sequence[CachedAnswer], now: datetime) -> N
     if answers:
         with suppress(StoreError), open_writing(path) as file:
             cache_answers(file, answers, timestamp(now))
+
+
+def _runs(path: Path) -> set[str]:
+    """Return the runs in a file; none in one that cannot be read, which its run reports."""
+    with suppress(StoreError):
+        return run_ids(path)
+    return set()
 
 
 # The name of the copy of an object in its folder.

@@ -16,14 +16,14 @@ from typing import ClassVar
 from slowwave.store.connection import retry_while_busy, translate_errors
 from slowwave.store.erasing import clean_database
 from slowwave.store.file import identity_of
-from slowwave.store.opening import Mode, is_database, open_database
+from slowwave.store.opening import is_database, open_database
 
 from .base import Change, ChangedMeanwhile, Record, Unreadable, Written, first_few, shortened
 from .database import DatabaseFormat, OpenDatabase
 from .vector_model import EmbeddingModel
 
 # How long we wait for the agent's writes, in seconds at a time; `retry_while_busy` tries again.
-_WAIT_SECONDS = 0.2
+_SECONDS = 0.2
 
 
 class OpenSqlite(OpenDatabase):
@@ -89,7 +89,7 @@ class SqliteFormat(DatabaseFormat):
         """Rewrite the database without the bytes of deleted rows, and empty its log."""
         if self.is_only_read:
             return
-        with translate_errors(path), open_database(path, "rw", _WAIT_SECONDS) as db:
+        with translate_errors(path), open_database(path, "rw", _SECONDS) as db:
             clean_database(db, path)
 
     def _open(self, db: sqlite3.Connection, path: Path, writes: bool) -> OpenDatabase:
@@ -122,8 +122,11 @@ class SqliteFormat(DatabaseFormat):
         if writes and self.is_only_read:
             raise Unreadable(f"{path} is read-only, because it is {self.about}.")
         # A read-only connection would leave the log that it creates.
-        mode: Mode = "rw" if writes or not _has_log(path) else "ro"
-        with translate_errors(path), open_database(path, mode, _WAIT_SECONDS) as db:
+        can_write = writes or not _has_log(path)
+        with (
+            translate_errors(path),
+            open_database(path, "rw" if can_write else "ro", _SECONDS) as db,
+        ):
             db.execute(f"PRAGMA query_only = {not writes}")
             # A row that is not UTF-8 must not end a run.
             db.text_factory = partial(str, encoding="utf-8", errors="replace")
@@ -143,7 +146,7 @@ class SqliteFormat(DatabaseFormat):
 def looking(path: Path) -> Iterator[sqlite3.Connection]:
     """Connect to a database, creating nothing next to it."""
     # Without a log the file alone is complete, and reading it creates no log.
-    with open_database(path, "ro" if _has_log(path) else "immutable", _WAIT_SECONDS) as db:
+    with open_database(path, "ro" if _has_log(path) else "immutable", _SECONDS) as db:
         yield db
 
 
