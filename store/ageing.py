@@ -127,7 +127,7 @@ def _refuse_to_restore(file: MemoryFile, memory: Memory) -> None:
     if memory.tenant == SHARED_TENANT and has_log(file):
         raise StoreError(
             f"Memory {memory.id} is an earlier version of a shared fact.",
-            "Publish its text again with 'slowwave shared FILE'.",
+            "Publish its text again with 'slowwave shared publish FILE'.",
         )
     if RAW_EXPERIENCE in memory.metadata:
         raise StoreError(

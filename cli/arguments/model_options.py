@@ -21,7 +21,7 @@ from .options import setting
 if TYPE_CHECKING:
     from slowwave.consolidation.model.interface import Model
     from slowwave.consolidation.model.recording import Recordings
-    from slowwave.consolidation.model.usage_limits import BudgetOwner
+    from slowwave.consolidation.model.usage_limits import MakeMeter
 
 
 def _concurrency_of(context: typer.Context, value: int) -> int:
@@ -123,12 +123,13 @@ class ModelOptions:
         self,
         recordings: Recordings | None = None,
         month: MonthlyBudget | None = None,
-        owner: BudgetOwner | None = None,
+        make_meter: MakeMeter | None = None,
     ) -> Writer:
         """Return a writer that calls the model that is named or recorded, or the built-in one.
 
-        month: what may still be spent this month. owner: grants calls, if several runs share the
-        limits. Raises `typer.BadParameter`, and `ModelError` if a program to ask is not there.
+        month: what may still be spent this month. make_meter: makes what enforces the limits; None
+        for the usual one. Raises `typer.BadParameter`, and `ModelError` if a program to ask is not
+        there.
         """
         model, asks = self.model, recordings is None or recordings.asks
         if model is None and recordings is not None and recordings.recording is not None:
@@ -140,7 +141,7 @@ class ModelOptions:
         if model is None:
             return BuiltInWriter()
         from slowwave.consolidation.model.model_writer import ModelWriter
-        from slowwave.consolidation.model.usage_limits import UsageLimits
+        from slowwave.consolidation.model.usage_limits import UsageLimits, UsageMeter
 
         shorten_turns_of_threads()
         # An answer from a recording costs only time.
@@ -152,7 +153,8 @@ class ModelOptions:
         writer, reader = models_of(model, self.api_base, self.checker)
         if asks:
             _refuse_missing_programs(writer, reader)
-        return ModelWriter(writer, self.concurrency, usage, recordings, reader or "none", owner)
+        meter = make_meter or UsageMeter
+        return ModelWriter(writer, self.concurrency, usage, recordings, reader or "none", meter)
 
     def check_of(self, model: str | None) -> str:
         """Return the command that tests the model and its checker."""

@@ -116,7 +116,7 @@ class OutputOptions(Output):
     config: ConfigOption = None
 
 
-RehearseOption = Annotated[
+DryRunOption = Annotated[
     bool, per_call("--dry-run", help="Show whether it is possible, without changing anything.")
 ]
 MemoryArgument = Annotated[

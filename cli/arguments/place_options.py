@@ -101,7 +101,7 @@ def _aim(places: Sequence[Place], size: str) -> None:
     except ValidationError:
         raise typer.BadParameter(f"--target takes a size as in 17KB, not '{size}'.") from None
     for place in places:
-        if not place.aim(target):
+        if not place.set_target(target):
             raise typer.BadParameter(f"--target does not apply to {place.named}.")
 
 

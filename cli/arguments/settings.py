@@ -198,9 +198,9 @@ def _read(context: typer.Context, path: Path) -> None:
     context.meta[_CONFIG] = path
     values = _checked(context, path)
     context.default_map = {
-        option.name: _to_default(values[option.name], option, path)
-        for option in context.command.params
-        if isinstance(option, TyperOption) and option.name in values
+        str(option.name): _to_default(values[option.name], option, path)
+        for option in settable_options(context.command)
+        if option.name in values
     }
 
 

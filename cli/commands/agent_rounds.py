@@ -60,7 +60,7 @@ class Rounds:
         self._place = place
         self._embedder = CachingEmbedder(SentenceEmbedder(asked.embedder))
         self._output = output
-        place.lend(self._embedder.name, self._embedder.encode)
+        place.set_embedder(self._embedder.name, self._embedder.encode)
         self._options = note_place(place, asked.cycle_options(AGENT), output)
 
     def questions(self) -> OpenQuestions:

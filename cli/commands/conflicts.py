@@ -9,8 +9,8 @@ import typer
 
 from slowwave.cli.arguments.configured import VerbGroup, group_of
 from slowwave.cli.arguments.options import (
+    DryRunOption,
     OutputOptions,
-    RehearseOption,
     TenantsOption,
     per_call,
 )
@@ -68,7 +68,7 @@ def resolve(
     both: Annotated[
         bool, per_call("--both", help="Both are right: keep both, and do not list them again.")
     ] = False,
-    rehearse: RehearseOption = False,
+    dry_run: DryRunOption = False,
     *,
     output: OutputOptions,
 ) -> None:
@@ -96,7 +96,7 @@ def resolve(
             )
         return corrector.keep(kept_id, group.rivals_of(kept_id))
 
-    make_correction("conflicts", place, do, rehearse, output)
+    make_correction("conflicts", place, do, dry_run, output)
 
 
 app = group_of(

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from slowwave.cli.arguments.options import (
+    DryRunOption,
     MemoryArgument,
     OutputOptions,
-    RehearseOption,
     per_call,
 )
 from slowwave.cli.views.correction import make_correction
@@ -36,7 +36,7 @@ def correct(
     pin: Annotated[bool, per_call("--pin", help="No run may supersede or archive it.")] = False,
     unpin: Annotated[bool, per_call("--unpin", help="Runs may supersede it again.")] = False,
     retract: Annotated[bool, per_call("--retract", help="Archive it: it is wrong.")] = False,
-    rehearse: RehearseOption = False,
+    dry_run: DryRunOption = False,
     *,
     output: OutputOptions,
 ) -> None:
@@ -60,4 +60,4 @@ def correct(
 
     if text is not None and (why := place.no_new_texts_reason()) is not None:
         raise StoreError(why, "Nothing was changed.")
-    make_correction("correct", place, do, rehearse, output)
+    make_correction("correct", place, do, dry_run, output)

@@ -122,7 +122,7 @@ def maintain(
     watch = Watch(None if dry_run else settings.metrics_file)
     model = SentenceEmbedder(asked.embedder)
     for place in places:
-        place.lend(model.name, model.encode)
+        place.set_embedder(model.name, model.encode)
         if not dry_run:
             place.refuse_changes()
             refuse_unwritable_wiki(settings.wiki, place.named)

@@ -10,7 +10,7 @@ from typing import Annotated
 
 import typer
 
-from slowwave.cli.arguments.options import OutputOptions, RehearseOption, per_call
+from slowwave.cli.arguments.options import DryRunOption, OutputOptions, per_call
 from slowwave.cli.terminal.output import clean, sees_questions
 from slowwave.cli.terminal.wording import counted
 from slowwave.cli.views.run import describe_forgotten
@@ -61,7 +61,7 @@ def undo(
             "proposals.",
         ),
     ] = False,
-    rehearse: RehearseOption = False,
+    dry_run: DryRunOption = False,
     yes: Annotated[bool, typer.Option("--yes", help="Do not ask for confirmation.")] = False,
     *,
     output: OutputOptions,
@@ -74,10 +74,10 @@ def undo(
     """
     if last and prefix is not None:
         raise typer.BadParameter("Pass only one of an id and --last.")
-    if not rehearse:
+    if not dry_run:
         place.refuse_changes()
     confirmed: Undoable | None = None
-    if not (rehearse or yes) and sees_questions(output):
+    if not (dry_run or yes) and sees_questions(output):
         # Before the lock is taken: a question may stay open for long. Memories need no question.
         with (
             suppress(NotFound),
@@ -99,17 +99,17 @@ def undo(
             )
         return _undo(opened, prefix)
 
-    undone = place.rehearse(do) if rehearse else place.change(do)
+    undone = place.dry_run(do) if dry_run else place.change(do)
     if isinstance(undone, Memory):
-        _report_restored(undone, place, rehearse, output)
+        _report_restored(undone, place, dry_run, output)
         return
     chosen = undone.chosen
-    verdict = "Dry run: nothing prevents undoing" if rehearse else "Undid"
+    verdict = "Dry run: nothing prevents undoing" if dry_run else "Undid"
     output.show(clean(f"{verdict} {_named(chosen)}."))
     output.result(
         "undo",
         file=str(place.named),
-        dry_run=rehearse,
+        dry_run=dry_run,
         run=chosen.run_id,
         runs=[] if chosen.run is None else [chosen.run_id],
         proposals=undone.keys,
@@ -117,7 +117,7 @@ def undo(
         stale=undone.stale,
         forgotten_at=chosen.forgotten_at,
     )
-    if rehearse:
+    if dry_run:
         return
     notes = [
         f"A link in {place.named} is broken now: {name}" for name in place.dead_links() - dead_links
@@ -152,9 +152,9 @@ def _undo(opened: MemoryFile, prefix: str | None) -> _Undone | Memory:
     return _Undone(chosen, keys, waiting, [key for key in waiting if key in outdated])
 
 
-def _report_restored(memory: Memory, place: Place, rehearse: bool, output: OutputOptions) -> None:
-    fields = {"id": memory.id} | ({"dry_run": True} if rehearse else {})
-    verdict = "Dry run: would make active again" if rehearse else "Active again"
+def _report_restored(memory: Memory, place: Place, dry_run: bool, output: OutputOptions) -> None:
+    fields = {"id": memory.id} | ({"dry_run": True} if dry_run else {})
+    verdict = "Dry run: would make active again" if dry_run else "Active again"
     output.show(clean(f"{verdict}: {memory.id} {memory.content}"))
     output.result("restore", file=str(place.named), **fields)
 

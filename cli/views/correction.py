@@ -24,17 +24,17 @@ def make_correction(
     command: str,
     place: Place,
     do: Callable[[MemoryFile], Correction],
-    rehearse: bool,
+    dry_run: bool,
     output: Output,
 ) -> None:
     """Correct the file, or only a copy of it, and report what was done."""
-    if not rehearse:
+    if not dry_run:
         place.refuse_changes()
-    correction = place.rehearse(do) if rehearse else place.change(do)
-    # A rehearsal's run is in no file.
-    fields = correction_as_json(correction) | ({"run": None} if rehearse else {})
-    output.show(_correction_as_text(correction, rehearse))
-    output.result(command, file=str(place.named), dry_run=rehearse, **fields)
+    correction = place.dry_run(do) if dry_run else place.change(do)
+    # The run of a dry run is in no file.
+    fields = correction_as_json(correction) | ({"run": None} if dry_run else {})
+    output.show(_correction_as_text(correction, dry_run))
+    output.result(command, file=str(place.named), dry_run=dry_run, **fields)
     if fields["secrets"]:
         output.note(secrets_as_text(fields["secrets"]))
 

@@ -176,16 +176,16 @@ class AgentRound:
         by_tenant = Counter(asked.window.tenant for asked in outcome.asked)
         if not writer.open and max(by_tenant.values(), default=0) > 1:
             # What lies near across two windows is asked in the same night, after both.
-            self._rehearse(writer)
+            self._dry_run(writer)
             windows += len(writer.open)
         return OpenQuestions(tuple(writer.open), windows, answered), writer
 
-    def _rehearse(self, writer: AgentWriter) -> None:
+    def _dry_run(self, writer: AgentWriter) -> None:
         """Run the night on a copy, to find the questions of its second plan."""
         with copied_to_try(self.path) as copy:
-            rehearsal = replace(self, path=copy, options=replace(self.options, keep_backups=None))
+            trial = replace(self, path=copy, options=replace(self.options, keep_backups=None))
             self.interruption.open()
-            outcome = rehearsal._run(writer, dry_run=False)
+            outcome = trial._run(writer, dry_run=False)
             self.interruption.open()
             if outcome.interrupted:
                 raise InterruptedEarly

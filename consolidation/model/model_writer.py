@@ -19,7 +19,7 @@ from .interface import Model, Models
 from .question import Dialogue, Made, Question, Reply, resume
 from .recording import Recordings
 from .unanswered import Unanswered
-from .usage_limits import BudgetOwner, Call, UsageLimits, UsageMeter
+from .usage_limits import Call, MakeMeter, UsageLimits, UsageMeter
 from .window_dialogue import WindowDialogue
 
 # How often overdue calls are looked for.
@@ -38,12 +38,12 @@ class ModelWriter(Writer):
         limits: UsageLimits | None = None,
         recordings: Recordings | None = None,
         checker: Model | Literal["same", "none"] = "same",
-        owner: BudgetOwner | None = None,
+        make_meter: MakeMeter = UsageMeter,
     ) -> None:
         """concurrency: the maximum number of concurrent calls.
 
         recordings: where answers are recorded to, or replayed from. checker: the model that checks
-        the drafts; with "none" only a program does. owner: grants a shared budget.
+        the drafts; with "none" only a program does.
         """
         reader = model if checker == "same" else None if checker == "none" else checker
         reader_name = None if reader is None else reader.model
@@ -56,10 +56,11 @@ class ModelWriter(Writer):
             self._asked.append(reader)
         self._concurrency = concurrency
         self._limits = limits or UsageLimits()
-        self._owner = owner
+        self._make_meter = make_meter
         self._dispatcher: Dispatcher | None = None
         self._session: _Session[Any] | None = None
-        self._meter: UsageMeter | None = None
+        # Counts the usage, once a model was asked.
+        self.meter: UsageMeter | None = None
 
     @property
     def refused(self) -> str | None:
@@ -69,7 +70,7 @@ class ModelWriter(Writer):
     @property
     def overspent(self) -> str | None:
         """The usage that exceeds a limit, and the limit; None if none is exceeded."""
-        return None if self._meter is None else self._meter.overspent()
+        return None if self.meter is None else self.meter.overspent()
 
     @property
     def unfinished(self) -> Usage:
@@ -102,11 +103,6 @@ class ModelWriter(Writer):
         known_prices = [price for price in prices if price is not None]
         return max(known_prices, default=0.0) if len(known_prices) == len(prices) else None
 
-    def give_back(self) -> None:
-        """Return the rest of a shared budget."""
-        if self._meter is not None:
-            self._meter.give_back()
-
     def write(
         self, jobs: Sequence[Job], answers: AnswerStore
     ) -> Iterator[Sequence[Result | AskedWindow]]:
@@ -122,10 +118,10 @@ class ModelWriter(Writer):
         answers: where they are kept; None keeps none.
         """
         self.make_ready()
-        if self._meter is None:
+        if self.meter is None:
             # One for this writer: a trial night counts, too.
-            self._meter = UsageMeter(self._limits, self._price, self._owner)
-        self._dispatcher = Dispatcher(self._ask, self._model_of, self._meter, self._concurrency)
+            self.meter = self._make_meter(self._limits, self._price)
+        self._dispatcher = Dispatcher(self._ask, self._model_of, self.meter, self._concurrency)
         self._session = session = _Session[Made](self._dispatcher, answers, self._recordings)
         # Enough questions are queued that no call waits for the results of others.
         yield from session.run(dialogues, 4 * self._concurrency)

@@ -49,7 +49,7 @@ class CheckedGroup:
         lost = () if is_rule and wrong else self.objections.lost
         return (*wrong, *(why for _, why in lost))
 
-    def without_strangers(self) -> CheckedGroup:
+    def without_unrelated(self) -> CheckedGroup:
         """Return it without memories that do not belong, if enough are left."""
         ids = [own_id for own_id in self.group.ids if own_id not in self.objections.strangers]
         if len(ids) < 2:
@@ -104,7 +104,7 @@ class WindowDialogue:
             raise
         good = [group for group in checked if self._is_good(group)]
         yield from self._settle(map(self._conclude, good))
-        faulty = [group.without_strangers() for group in checked if group not in good]
+        faulty = [group.without_unrelated() for group in checked if group not in good]
         unusable = []
         for group, why in first.unusable:
             if set(group.ids).isdisjoint(self._window.memories):  # nothing to repair it with

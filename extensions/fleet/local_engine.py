@@ -22,7 +22,7 @@ _TRIES_ALONE = 3
 # With this, Python does not import modules from the working directory.
 _SAFE_PATH = "PYTHONSAFEPATH"
 # How often signals are checked for.
-_PATIENCE_S = 0.2
+_POLL_SECONDS = 0.2
 
 
 class LocalEngine:
@@ -102,7 +102,7 @@ class LocalEngine:
                     submitted[pool.submit(_night, item)] = unfinished.pop()
                 if not submitted:
                     break
-                for future in wait(submitted, _PATIENCE_S, return_when=FIRST_COMPLETED).done:
+                for future in wait(submitted, _POLL_SECONDS, return_when=FIRST_COMPLETED).done:
                     receipt = future.result()
                     del submitted[future]
                     yield receipt

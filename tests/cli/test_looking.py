@@ -249,8 +249,8 @@ def test_a_hint_names_the_file(arguments: list[str], hint: str, tmp_path: Path, 
     path = tmp_path / "my memory.db"
     assert cli("import", path, "--empty").code == 0
     assert cli("add", path, "The lift is old.").code == 0
-    assert cli("shared", path, "admit", "ada", "--author", "ada", "--human").code == 0
-    assert cli("shared", path, "publish", "kettle", "It is new.", "--author", "ada").code == 0
+    assert cli("shared", "admit", path, "ada", "--author", "ada", "--human").code == 0
+    assert cli("shared", "publish", path, "kettle", "It is new.", "--author", "ada").code == 0
     ended = cli(*(str(path) if word == "{file}" else word for word in arguments))
     assert hint.format(file=f"'{path}'") in ended.err
     assert "FILE" not in ended.err

@@ -372,20 +372,20 @@ def test_forget_erases_the_reasoning_of_a_model(memory_file: Path) -> None:
 
 
 def test_a_published_fact_is_retracted_before_it_is_forgotten(memory_file: Path, cli: Cli) -> None:
-    shared = ("shared", memory_file)
-    assert cli(*shared, "admit", "Ines", "--human", "--author", "Ines").code == 0
-    assert cli(*shared, "publish", "vault", "The code is 7391-elk.", "--author", "Ines").code == 0
-    assert cli(*shared, "publish", "door", "The door is blue.", "--author", "Ines").code == 0
+    publish, by_ines = ("shared", "publish", memory_file), ("--author", "Ines")
+    assert cli("shared", "admit", memory_file, "Ines", "--human", *by_ines).code == 0
+    assert cli(*publish, "vault", "The code is 7391-elk.", *by_ines).code == 0
+    assert cli(*publish, "door", "The door is blue.", *by_ines).code == 0
     forget = ("forget", memory_file, "--matching", "7391-elk")
-    retract = f"slowwave shared {memory_file} retract vault --author NAME"
+    retract = f"slowwave shared retract {memory_file} vault --author NAME"
     with unchanged(memory_file.read_bytes):
         for more in ("--dry-run", "--yes"):
             cli(*forget, more).ends(1, "The shared fact 'vault' is current", retract)
-    assert cli(*shared, "retract", "vault", "--author", "Ines").code == 0
+    assert cli("shared", "retract", memory_file, "vault", *by_ines).code == 0
     assert cli(*forget, "--yes", "--json").ends(0).json["active_again"] == []
     assert b"7391-elk" not in bytes_of(memory_file)
     assert whole(memory_file)
-    assert cli(*shared, "publish", "door", "The door is red.", "--author", "Ines").code == 0
+    assert cli(*publish, "door", "The door is red.", *by_ines).code == 0
 
 
 @settings(max_examples=12, deadline=None)

@@ -25,12 +25,11 @@ from slowwave.store.lock import maintenance_lock
 from slowwave.store.memories import read_memories
 from slowwave.store.opening import open_database
 from slowwave.store.places import Budget
-from slowwave.store.purge import read_forgotten
 from slowwave.store.records import new_id
 from slowwave.store.undo.obstacles import Obstacle
 
 from .links import drop_images, format_of, keep_format
-from .pull import count_returned, pull
+from .pull import pull
 from .push import (
     compute_change,
     keep_what_was_written,
@@ -262,33 +261,30 @@ class Mirror:
         """Pull, then write: what is stale is noted even if the write fails."""
         with self.format.opened(self.path, writes=True) as opened:
             stale.update(self.pull(opened, now))
-            with open_writing(self.state) as file:
-                change = compute_change(file, opened.records)
-                if not change and not opened.is_unfinished:
-                    return
-                written = opened.prepare(change)
-                with file.transaction():
-                    imaged = store_removed_images(file, change, written)
-                try:
-                    opened.commit()
-                except ChangedMeanwhile:
-                    # An image tells the next pull that a run may have removed the entry.
-                    if not opened.has_written:
-                        with file.transaction():
-                            drop_images(file, imaged)
-                    raise
-                with file.transaction():
-                    keep_what_was_written(file, change, written)
+            self.push(opened, opened.commit)
 
-    def count_returned(self, now: datetime) -> int:
-        """Return how many forgotten texts the agent has written again; the mirror omits them."""
-        if not self.state.exists():
-            return 0
-        with open_any_version(self.state) as file:
-            if not read_forgotten(file):
-                return 0
-            with self.format.opened(self.path, writes=False) as opened:
-                return count_returned(file, opened.records, now)
+    def push(self, opened: OpenFile, commit: Callable[[], None]) -> None:
+        """Write what the mirror has changed, and note in the mirror how it was written.
+
+        commit: writes what was prepared. Raises `ChangedMeanwhile`, and `Unreadable`.
+        """
+        with open_writing(self.state) as file:
+            change = compute_change(file, opened.records)
+            if not change and not opened.is_unfinished:
+                return
+            written = opened.prepare(change)
+            with file.transaction():
+                imaged = store_removed_images(file, change, written)
+            try:
+                commit()
+            except ChangedMeanwhile:
+                # An image tells the next pull that a run may have removed the entry.
+                if not opened.has_written:
+                    with file.transaction():
+                        drop_images(file, imaged)
+                raise
+            with file.transaction():
+                keep_what_was_written(file, change, written)
 
     def pull(self, opened: OpenFile, now: datetime) -> dict[str, str]:
         """Update the memory file from the other file as it was read; return what is stale."""

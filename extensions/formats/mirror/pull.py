@@ -81,17 +81,6 @@ def pull(file: MemoryFile, records: Sequence[Record], now: datetime) -> dict[str
     return dict.fromkeys(stale, _STALE)
 
 
-def count_returned(file: MemoryFile, records: Sequence[Record], now: datetime) -> int:
-    """Return how many entries a pull omits, because their texts were forgotten before."""
-    forgotten, linked_keys = read_forgotten(file), set(read_links(file).values())
-    counts: Counter[tuple[str, str]] = Counter()
-    return sum(
-        _new_memory(file, record, counts, now).id in forgotten
-        for record in records
-        if record.key not in linked_keys and _is_memory(record.text)
-    )
-
-
 def _is_memory(text: str) -> bool:
     """Whether a memory file can store a text."""
     try:

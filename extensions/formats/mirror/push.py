@@ -60,7 +60,7 @@ def compute_change(file: MemoryFile, records: Sequence[Record]) -> Change:
     texts = {(record.tenant, record.text) for record in records if record.key not in retire}
     images, forgotten = read_images(file), read_forgotten(file)
     # A memory that had an entry of its own gets it again, even if another entry has its text.
-    put = [
+    added_memories = [
         memory
         for memory in active.values()
         if memory.id not in links
@@ -72,7 +72,7 @@ def compute_change(file: MemoryFile, records: Sequence[Record]) -> Change:
         links={memory: key for memory, key in links.items() if memory in active},
         images=images,
         removed=removed.keys(),
-        added={memory.id for memory in put},
+        added={memory.id for memory in added_memories},
         changed=changed.keys(),
     )
     edited = [
@@ -89,7 +89,7 @@ def compute_change(file: MemoryFile, records: Sequence[Record]) -> Change:
             _with_keys(images[memory.id], unchanged) if memory.id in images else None,
             "" if memory.observed_at == UNDATED else memory.observed_at,
         )
-        for memory in put
+        for memory in added_memories
         for replaced in [successors[memory.id].replaces if memory.id in successors else ()]
     ]
     successor_of = {

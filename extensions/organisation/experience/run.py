@@ -33,7 +33,6 @@ from slowwave.store.memories import (
 )
 from slowwave.store.records import Memory
 
-from .by_model import experience_dialogue, experience_question, shown_to_a_model
 from .compression import (
     COMPRESSOR,
     Attempt,
@@ -46,6 +45,7 @@ from .compression import (
     judged,
     tasks_of,
 )
+from .model_lessons import experience_dialogue, experience_question, shown_to_a_model
 from .storing import store
 from .traces import trace_of
 

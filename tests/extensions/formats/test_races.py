@@ -29,7 +29,7 @@ from slowwave.extensions.formats.base import Change, Format, OpenFile, Written
 from slowwave.extensions.formats.known_formats import format_named
 from slowwave.extensions.formats.mirror.mirror import Mirror
 from slowwave.extensions.formats.place import MirroredPlace
-from slowwave.extensions.formats.vector_model import LentModel
+from slowwave.extensions.formats.vector_model import EmbeddingModel
 from slowwave.store.errors import ChangedSince
 from slowwave.store.file import open_reading, open_writing
 from slowwave.store.memories import read_memories
@@ -309,7 +309,7 @@ def test_no_write_at_any_step_is_lost(name: str, rounds: Callable[[int, int], in
             path = make_file(name, Path(folder) / "memories", texts)
             agent = Agent(name, path, dict(plan), facts=facts_in(list(texts)), own={*texts})
             format = interrupted(format_named(format_of(name)), agent)
-            format.model = LentModel("gte", _encode())
+            format.model = EmbeddingModel("gte", _encode())
             mirror = Mirror(path, format, Path(folder) / "mirror.db")
             for agent.night, groups in enumerate(nights):
                 a_night(mirror, agent, groups)

@@ -201,7 +201,7 @@ def test_an_unknown_database_has_a_hint_to_preview_a_table(path: Path, cli: Cli)
     ("spec", "part"),
     [
         ("things", "TABLE:COLUMN"),
-        ("things:said,colour=x", "TABLE:COLUMN"),
+        ("things:said,colour=x", "has an unknown key, 'colour'. Specify TABLE:COLUMN"),
         ("things:said,deleted=", "TABLE:COLUMN"),
         ("things:said,deleted=n,deleted=m", "TABLE:COLUMN"),
         ("thing:said", "no table 'thing'. Specify one of its tables: things."),
@@ -296,6 +296,16 @@ def test_a_new_row_has_the_values_that_its_sources_share(
     consolidate(cli, "table:notes:said,date=at,deleted=gone", path, *scripted)
     (new,) = rows(path, "SELECT kind, n, at, gone FROM notes WHERE rowid < 0")
     assert new == {"kind": "pager", "n": None, "at": 1e9 + 3 * 86400.5, "gone": 0}
+
+
+def test_a_new_row_does_not_get_an_invalid_time(
+    path: Path, cli: Cli, scripted: tuple[str, ...]
+) -> None:
+    execute(path, "CREATE TABLE notes (said TEXT, gone INT, at INT)")
+    for text, time in zip(each_adding_something(), (99, None, None), strict=False):
+        execute(path, "INSERT INTO notes VALUES (?, 0, ?)", text, time)
+    consolidate(cli, "table:notes:said,date=at,deleted=gone", path, *scripted)
+    assert rows(path, "SELECT at FROM notes WHERE rowid < 0") == [{"at": None}]
 
 
 def test_a_mark_is_a_time_in_the_unit_of_its_column(path: Path, cli: Cli) -> None:
@@ -405,7 +415,9 @@ def test_a_column_that_marks_no_deletion_or_has_no_dates_is_named(tmp_path: Path
         execute(path, "INSERT INTO notes VALUES (?, 'active', 0.5)", text)
     preview = ("maintain", path, "--dry-run", "--table")
     cli(*preview, "notes:said,deleted=state").ends(0, "All rows of notes count as deleted")
-    cli(*preview, "notes:said,date=score").ends(0, "without a valid time", SAME[0])
+    execute(path, "INSERT INTO notes VALUES ('', 'active', 0.5)")
+    undated = cli(*preview, "notes:said,date=score").ends(0, "without a valid time", SAME[0])
+    assert "''" not in undated.err
     cli(*preview, "notes:said,deleted=state:gone").ends(0).says("2 -> 1 memories")
 
 
