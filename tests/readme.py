@@ -43,7 +43,6 @@ LATER_EXAMPLES = {
     "corrections": REFERENCE,
     "forget": ROOT / "docs" / "reliability.md",
     "lessons": ROOT / "docs" / "organisation.md",
-    "queue": ROOT / "docs" / "ingest.md",
     "recall": ROOT / "docs" / "recall.md",
     "shared": ROOT / "docs" / "organisation.md",
 }

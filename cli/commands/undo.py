@@ -18,7 +18,6 @@ from slowwave.cli.views.wiki import ChangeOutput
 from slowwave.store.ageing import restore_memory
 from slowwave.store.errors import Ambiguous, NotFound, StoreError
 from slowwave.store.file import MemoryFile, open_reading
-from slowwave.store.intake import DROPPED
 from slowwave.store.ledger import Decision, read_pending
 from slowwave.store.places import Place
 from slowwave.store.records import Memory, timestamp
@@ -173,13 +172,10 @@ def _next_steps(undone: _Undone) -> Iterator[str]:
     if waiting > stale:
         count = counted(waiting - stale, "proposal is", "proposals are")
         yield f"{count} pending again: slowwave review FILE"
-    if chosen.messages and DROPPED not in options:
+    if chosen.messages:
         yield "The next ingest of these conversations reads them again."
-    if {"taken_up", DROPPED} & options.keys():
-        yield (
-            "Parts of conversations are queued for a model again. To drop them instead: "
-            "slowwave ingest FILE --drop PART"
-        )
+    if "taken_up" in options:
+        yield "Parts of conversations are queued for a model again."
     if "experience" in options:
         yield "The same traces are not compressed again."
     elif (planned := len(_planned(chosen))) > waiting:
@@ -219,8 +215,5 @@ def _named(chosen: Undoable) -> str:
     if not parts:
         read = counted(chosen.messages, "message")
         queued = counted(chosen.parts, "conversation part")
-        is_dropped = chosen.run is not None and DROPPED in chosen.run.options
-        did = "dropping" if is_dropped else "queuing"
-        is_read = chosen.messages and not is_dropped
-        parts.append(f"the reading of {read}" if is_read else f"the {did} of {queued}")
+        parts.append(f"the reading of {read}" if chosen.messages else f"the queuing of {queued}")
     return f"{' and '.join(parts)} of run {chosen.run_id}"

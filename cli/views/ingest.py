@@ -148,12 +148,6 @@ class IngestTotals:
         )
 
 
-def command_to_read(tenant: str) -> str:
-    """Return the command that lets a model read a tenant's queued parts."""
-    option = "" if tenant == "default" else f" --tenant {shlex.quote(tenant)}"
-    return with_file(f"slowwave ingest FILE{option} --model NAME")
-
-
 def as_text(outcome: IngestOutcome, tenant: str, dry_run: bool, writer: Writer) -> list[str]:
     """Return an outcome for people, line by line."""
     unread = {chain for result in outcome.unread for chain in result.part.chains}
@@ -169,9 +163,12 @@ def as_text(outcome: IngestOutcome, tenant: str, dry_run: bool, writer: Writer) 
         lines.append(_summary(outcome, writer, dry_run))
     if outcome.waiting and not any(result.state == "failed" for result in outcome.unread):
         queued = counted(outcome.waiting, "part is queued", "parts are queued")
+        option = "" if tenant == "default" else f" --tenant {shlex.quote(tenant)}"
         lines.append(
-            f"{queued} for a model: {command_to_read(tenant)}, or let an agent answer: "
-            f"{with_file('slowwave questions FILE')}"
+            with_file(
+                f"{queued} for a model: slowwave ingest FILE{option} --model NAME, or let an agent "
+                "answer: slowwave questions FILE"
+            )
         )
     has_changes = any(result.state != "rejected" for result in outcome.remembered)
     has_changes |= any(part.state == "queued" for part in outcome.unread)
