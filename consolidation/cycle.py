@@ -6,7 +6,7 @@ A dry run goes through the same stages, and each stops before its first write.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager, nullcontext, suppress
+from contextlib import contextmanager, nullcontext
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -34,10 +34,10 @@ from .running.phases import (
     read_tenants,
 )
 from .running.review_queue import EarlierProposals, withdraw_outdated
-from .running.run_in_file import NightInputs, Preflight, RunInFile
+from .running.run_in_file import NightInputs, Preflight, Run
 from .running.savings import expected_counts
 from .running.survey import Survey, save_findings, survey_file
-from .runtime.interruption import InterruptedEarly, OutOfTime
+from .runtime.interruption import InterruptedEarly
 from .snapshot.idle import Findings
 
 if TYPE_CHECKING:
@@ -199,19 +199,14 @@ class _Stages:
             after=after,
             usage=executed.usage,
             asked=executed.asked,
-            run_id=self._run.run_id,
+            run_id=self._run.recorded_id,
             interrupted=executed.interrupted,
             broken_off=executed.broken_off,
             earlier=self._earlier_proposals,
         )
-        try:
-            with night.interruption.limited():
-                self._run.end(outcome.verdict, survey.plan.digest, outcome.report)
-        except (OutOfTime, StoreError) as error:
-            # What was applied is reported even so; the ledger shows the run as interrupted.
-            why = f"the end of the run was not recorded: {error.message}"
-            outcome = replace(outcome, why_unrecorded=why)
-        return self._with_earlier_stages(outcome)
+        # What was applied is reported even so; the ledger shows the run as interrupted.
+        why = self._run.try_to_end(outcome.verdict, outcome.report, survey.plan.digest)
+        return self._with_earlier_stages(replace(outcome, why_unrecorded=why))
 
     def limit(self, outcome: Outcome, executed: ExecutionResult) -> Outcome:
         """Archive memories above the limit. Raises `StoreError` if nothing at all was changed."""
@@ -252,7 +247,7 @@ class _Stages:
                 after=replace(outcome.after, superseded=superseded),
             )
         try:
-            purged = purge_memories(night, purgeable, tenants)
+            purged = purge_memories(night, purgeable, tenants, self._preflight)
         except StoreError as error:
             if outcome.last_run is None:
                 raise
@@ -261,12 +256,12 @@ class _Stages:
 
     def save_findings(self, outcome: Outcome, findings: Findings) -> Outcome:
         """Save what the next night need not compute."""
-        outcome = save_findings(self._night, findings, outcome, self._run)
+        outcome = save_findings(self._night, findings, outcome, self._run, self._preflight)
         return replace(outcome, backup=self._preflight.backup)
 
-    def _new_run(self) -> RunInFile:
+    def _new_run(self) -> Run:
         night = self._night
-        return RunInFile(self._preflight, night.embedder, night.options.shown, night.interruption)
+        return Run(self._preflight, night.now, night.options.shown, night.interruption)
 
     @property
     def _leaving(self) -> tuple[LeavingMemory, ...]:
@@ -283,23 +278,17 @@ class _Stages:
 
         Raises `InterruptedEarly`, and `_EndedEarly` instead of an error after earlier writes.
         """
-        interruption = self._night.interruption
         try:
             yield
-        except KeyboardInterrupt:
-            interruption.close()
-            with suppress(StoreError), interruption.limited():
-                self._run.end("interrupted", None, {})
+        except KeyboardInterrupt as interrupt:
+            self._run.fail(interrupt)
             raise InterruptedEarly from None
         except Exception as error:
-            interruption.close()
-            with suppress(StoreError):
-                why = getattr(error, "message", type(error).__name__)
-                self._run.end("failed", None, {"why": why})
+            self._run.fail(error)
             has_expired = self._expired is not None and self._expired.run_id is not None
             if isinstance(error, SlowwaveError) and (has_expired or self._queued_parts.runs):
                 raise _EndedEarly(self._so_far(error)) from error
-            if isinstance(error, SlowwaveError) and self._run.run_id is not None:
+            if isinstance(error, SlowwaveError) and self._run.recorded_id is not None:
                 error.hint = f"No memory was changed; what was computed is kept. {error.hint}"
             raise
 

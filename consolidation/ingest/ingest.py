@@ -8,22 +8,20 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator, Sequence
-from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import datetime
 from pathlib import Path
 
 from slowwave.consolidation.model.agent_writer import AgentWriter
 from slowwave.consolidation.progress import Progress
-from slowwave.consolidation.running.run_in_file import Preflight, RunInFile
+from slowwave.consolidation.running.run_in_file import Preflight, Run
 from slowwave.consolidation.running.savings import changed_counts
-from slowwave.consolidation.runtime.interruption import Interruption, OutOfTime
+from slowwave.consolidation.runtime.interruption import Interruption
 from slowwave.consolidation.runtime.threads import run_in_thread
 from slowwave.consolidation.text.tokens import count_tokens
 from slowwave.consolidation.vectors.embedder import Embedder
 from slowwave.consolidation.writing.writer import AnswerStore, Writer
 from slowwave.store.conversations.messages import Conversation
-from slowwave.store.errors import StoreError
 from slowwave.store.file import MemoryFile, open_reading
 from slowwave.store.intake import INGESTED, count_queued, read_chains
 from slowwave.store.lock import maintenance_lock
@@ -121,28 +119,19 @@ def ingest_while_locked(
     recorded = dict(inputs.options.shown) | {INGESTED: list(dict.fromkeys(names))}
     if any(part.queued_id for part in outcome.parts):
         recorded["taken_up"] = True
-    run = RunInFile(preflight, inputs.embedder, recorded, interruption)
+    run = Run(preflight, inputs.now, recorded, interruption)
     if inputs.model is not None:
         run_in_thread(inputs.model.make_ready)
-    try:
+    with run.working():
         _read_all(inputs, writer, outcome, run, interruption)
-        interruption.close()
-    except KeyboardInterrupt:
-        interruption.close()
-        outcome.interrupted = True
-    except Exception as error:
-        interruption.close()
-        if not isinstance(error, StoreError) or not (outcome.remembered or outcome.unread):
-            run.end("failed", None, {})
-            raise
-        outcome.broken_off = error
+    outcome.interrupted, outcome.broken_off = run.interrupted, run.broken_off
     with interruption.limited(), open_reading(inputs.path) as file:
         outcome.after = inputs.count(file)
         outcome.waiting = _count_queued(file, inputs.options.tenant)
-    outcome.run_id = run.run_id
+    outcome.run_id = run.recorded_id
     outcome.seconds = time.monotonic() - began
-    with suppress(OutOfTime, StoreError), interruption.limited():
-        run.end(outcome.verdict, None, outcome.report)
+    # What was stored is reported even if this fails; the ledger shows the run as interrupted.
+    run.try_to_end(outcome.verdict, outcome.report)
     return outcome
 
 
@@ -150,13 +139,13 @@ def _read_all(
     inputs: IngestInputs,
     writer: MemoryWriter,
     outcome: IngestOutcome,
-    run: RunInFile,
+    run: Run,
     interruption: Interruption,
 ) -> None:
     """Read or queue the parts, and write the results of each in one transaction."""
-    memories, run_id = writer.known_memories, run.record.run_id
+    memories, run_id = writer.known_memories, run.id
     if memories.computed:
-        run.store_vectors(memories.computed)
+        run.store_vectors(inputs.embedder.name, memories.computed)
     with run.writing() as file:
         answers = AnswerStore(file, inputs.now, mask_answer)
         readings: Iterator[PartReading] = (
@@ -169,6 +158,7 @@ def _read_all(
                 with file.transaction():
                     results = writer.write(file, reading, run_id)
                 outcome.add(reading, results)
+                run.has_results = True
             inputs.progress.stage("reading", number, len(outcome.parts))
 
 

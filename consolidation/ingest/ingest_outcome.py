@@ -8,7 +8,7 @@ from typing import Any, Literal
 
 from slowwave.consolidation.proposals import Usage
 from slowwave.consolidation.running.run_in_file import Verdict, run_report
-from slowwave.store.errors import StoreError
+from slowwave.store.errors import SlowwaveError
 from slowwave.store.intake import UNREAD, KeptMessage
 from slowwave.store.memories import Counts
 
@@ -61,7 +61,7 @@ class IngestOutcome:
     run_id: str | None = None
     interrupted: bool = False
     # Why the file could no longer be written, after something was stored.
-    broken_off: StoreError | None = None
+    broken_off: SlowwaveError | None = None
 
     def of(self, state: str) -> list[IngestResult]:
         """Return the results with this state."""

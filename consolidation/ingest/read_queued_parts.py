@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from slowwave.consolidation.proposals import Usage
 from slowwave.consolidation.running.outcome import QueuedPartsResult
 from slowwave.consolidation.running.run_in_file import NightInputs, Preflight
-from slowwave.store.errors import StoreError
+from slowwave.store.errors import SlowwaveError, StoreError
 from slowwave.store.file import open_reading
 from slowwave.store.intake import count_queued, read_backlog
 from slowwave.store.memories import select_consolidated_tenants, tenants
@@ -56,7 +56,7 @@ def read_queued_parts(night: NightInputs, preflight: Preflight) -> QueuedPartsRe
     counted = list(dict.fromkeys([*counted, *queued]))
     outcomes: list[IngestOutcome] = []
     interrupted = False
-    broken_off: StoreError | None = None
+    broken_off: SlowwaveError | None = None
     for tenant in queued:
         options = IngestOptions(tenant=tenant, counted=tuple(counted), shown=night.options.shown)
         try:

@@ -28,7 +28,7 @@ from slowwave.store.shown_to_model import Dispute, record_asked, record_disputes
 from slowwave.store.vectors import to_blob
 
 from .apply import apply_proposal, in_batches, record
-from .run_in_file import NightInputs, RunInFile
+from .run_in_file import NightInputs, Run
 
 if TYPE_CHECKING:
     from slowwave.consolidation.snapshot.tenant_view import TenantView
@@ -64,7 +64,7 @@ class Execution:
     the option `ask`. Answers kept in the file are used, and new ones are only kept by a recording.
     """
 
-    def __init__(self, night: NightInputs, run: RunInFile, views: Sequence[TenantView]) -> None:
+    def __init__(self, night: NightInputs, run: Run, views: Sequence[TenantView]) -> None:
         self._night = night
         self._run = run
         # The tenants of the current plan.
@@ -87,10 +87,8 @@ class Execution:
         """
         if self._night.dry_run:
             return self._rehearse(plan)
-        views, interruption = self._views, self._night.interruption
-        interrupted = False
-        broken_off: SlowwaveError | None = None
-        try:
+        views, run = self._views, self._run
+        with run.working():
             if not plan.is_empty:
                 self._execute(plan)
             answered = [asked.window for asked in self._asked.values() if asked.state == "applied"]
@@ -98,16 +96,7 @@ class Execution:
                 second_plan, second_views = plan_again(answered)
                 self._views = {view.tenant: view for view in second_views}
                 self._execute(second_plan)
-            interruption.close()
-        except KeyboardInterrupt:
-            interruption.close()
-            interrupted = True
-        except SlowwaveError as error:
-            if not any(result.state == "applied" for result in self._results.values()):
-                raise
-            # What was applied is reported.
-            interruption.close()
-            broken_off = error
+        broken_off = run.broken_off
         state: State = "failed" if broken_off else "skipped"
         why = broken_off.message if broken_off else "the run was interrupted"
         self._views = views
@@ -121,7 +110,7 @@ class Execution:
             results=tuple(results.values()),
             asked=tuple((unasked | self._asked).values()),
             usage=self._usage,
-            interrupted=interrupted,
+            interrupted=run.interrupted,
             broken_off=broken_off,
         )
 
@@ -220,14 +209,15 @@ class Execution:
                 with self._run.changing(file):
                     applied = [self._apply(file, checked) for checked in batch]
                 self._add_results(applied)
+                self._run.has_results |= any(result.state == "applied" for result in applied)
             self._night.progress.stage("applying", len(self._results), total)
 
     def _apply(self, file: MemoryFile, checked: Result) -> Result:
         """Apply a planned proposal, or record another one, in the caller's transaction."""
         if checked.state == "planned":
             names = self._views[checked.proposal.tenant].entities
-            return apply_proposal(file, self._run.record, checked, names)
-        record(file, self._run.record, checked)
+            return apply_proposal(file, self._run, checked, names)
+        record(file, self._run, checked)
         return checked
 
     def _add_results(self, results: Iterable[Result]) -> None:
@@ -245,7 +235,7 @@ class Execution:
 
     def _record_asked(self, file: MemoryFile, asked: AskedWindow) -> None:
         """Record an asked window: it is not asked again, unless a proposal of its answer failed."""
-        window, key, run_id = asked.window, self._night.writer.key, self._run.record.run_id
+        window, key, run_id = asked.window, self._night.writer.key, self._run.id
         moved = map(self._between_successors, asked.conflicts)
         conflicts = tuple(conflict for conflict in moved if len(set(conflict.sources)) > 1)
         self._asked[window.id] = replace(asked, conflicts=conflicts)

@@ -12,7 +12,7 @@ from typing import Any
 from slowwave.consolidation.ageing.selection import LayerScores
 from slowwave.consolidation.proposals import AskedWindow, Conflict, Plan, Refusal, Result, Usage
 from slowwave.consolidation.text.tokens import count_tokens
-from slowwave.store.errors import SlowwaveError, StoreError
+from slowwave.store.errors import SlowwaveError
 from slowwave.store.file import open_reading
 from slowwave.store.intake import Backlog
 from slowwave.store.ledger import read_decisions
@@ -51,7 +51,7 @@ class QueuedPartsResult:
     before: Counts | None = None
     interrupted: bool = False
     # Why the file could no longer be written, after something was stored.
-    broken_off: StoreError | None = None
+    broken_off: SlowwaveError | None = None
 
     @property
     def waiting(self) -> int:

@@ -11,12 +11,10 @@ from typing import Any, TypeVar
 
 from slowwave.consolidation.ageing.selection import AgeingChoice, LeavingMemory, choose_excess
 from slowwave.consolidation.proposals import Proposal
-from slowwave.consolidation.runtime.interruption import OutOfTime
 from slowwave.consolidation.text.tokens import count_tokens
 from slowwave.store import ageing
 from slowwave.store.ageing import PHASE, STATUS_AFTER, MemoryAge, Phase, retire_memories
-from slowwave.store.errors import StoreError
-from slowwave.store.file import MemoryFile, open_reading, open_writing
+from slowwave.store.file import MemoryFile, open_reading
 from slowwave.store.journal import journaled_ids
 from slowwave.store.memories import (
     Counts,
@@ -25,9 +23,9 @@ from slowwave.store.memories import (
     select_consolidated_tenants,
 )
 from slowwave.store.purge import OPTION, PORTION, KeptCounts, Purgeable, purge, read_needed
-from slowwave.store.records import new_id, timestamp
+from slowwave.store.records import timestamp
 
-from .run_in_file import NightInputs, Preflight, RunRecord, Verdict
+from .run_in_file import NightInputs, Preflight, Run, Verdict
 from .savings import changed_counts
 
 Item = TypeVar("Item")
@@ -116,13 +114,13 @@ def expire_or_archive(
     """
     if night.dry_run or not choice.leaving:
         return AgeingResult(leaving=choice.leaving, choice=choice)
-    preflight.check_and_back_up()
     memories = [leaving.memory for leaving in choice.leaving]
     now = timestamp(night.now)
     processed, run = _run_phase(
         night,
+        preflight,
         tenants=read_tenants(night),
-        options={PHASE: phase, "tenant": list(night.options.tenants), **preflight.as_option()},
+        options={PHASE: phase, "tenant": list(night.options.tenants)},
         steps=[
             partial(retire_memories, phase=phase, planned=portion, now=now)
             for portion in _portions(memories)
@@ -134,7 +132,9 @@ def expire_or_archive(
     return AgeingResult(**vars(run), leaving=leaving, choice=choice)
 
 
-def purge_memories(night: NightInputs, purgeable: Purgeable, tenants: Sequence[str]) -> PurgeResult:
+def purge_memories(
+    night: NightInputs, purgeable: Purgeable, tenants: Sequence[str], preflight: Preflight
+) -> PurgeResult:
     """Delete the planned memories that nothing needs meanwhile, in short transactions.
 
     An error after the first batch is reported in the result. Raises `StoreError` if nothing was
@@ -146,6 +146,7 @@ def purge_memories(night: NightInputs, purgeable: Purgeable, tenants: Sequence[s
         needed = read_needed(file, night.now)
     processed, run = _run_phase(
         night,
+        preflight,
         tenants=tenants,
         options={OPTION: True, "tenant": list(tenants)},
         steps=[
@@ -188,6 +189,7 @@ def _portions(items: Sequence[Item]) -> Iterator[Sequence[Item]]:
 
 def _run_phase(
     night: NightInputs,
+    preflight: Preflight,
     *,
     tenants: Sequence[str],
     options: Mapping[str, Any],
@@ -204,38 +206,26 @@ def _run_phase(
     An error after the first step is reported in the result. Raises `StoreError` if nothing was
     processed.
     """
-    run, interruption = RunRecord(new_id(), night.now), night.interruption
-    failure: StoreError | None = None
-    interrupted = False
-    with open_writing(night.path) as file:
-        before = count_memories(file, tenants, count_tokens)
-        with interruption.limited():
-            run.begin(file, options)
-        try:
+    interruption, before = night.interruption, count_now(night.path, tenants)
+    run = Run(preflight, night.now, options, interruption)
+    with run.writing() as file:
+        with run.working():
             for step in steps:
                 # Late in a night signals no longer interrupt, so poll.
                 if interruption.asked:
-                    interrupted = True
+                    run.interrupted = True
                     break
                 with interruption.limited():
-                    step(file, run.run_id)
-        except (KeyboardInterrupt, OutOfTime):
-            interruption.close()
-            interrupted = True
-        except StoreError as error:
-            failure = error
-        processed = journaled_ids(file, run.run_id)
-        if failure is not None and not processed:
-            run.end(file, "failed", {"why": failure.message})
-            raise failure
+                    step(file, run.id)
+                run.has_results = True
+        processed = journaled_ids(file, run.id)
         after = count_memories(file, tenants, count_tokens)
         counts = {"before": asdict(before), "after": asdict(after), counted_as: len(processed)}
-        verdict: Verdict = "interrupted" if interrupted else "partial" if failure else "done"
-        try:
-            with interruption.limited():
-                run.end(file, verdict, {**counts, **report})
-        except (OutOfTime, StoreError) as error:
-            # What was processed is reported even so; the ledger shows the run as interrupted.
-            failure = failure or StoreError(f"the end of the run was not recorded: {error.message}")
-    why = "the run was interrupted" if interrupted else failure.message if failure else None
-    return processed, PhaseRun(run.run_id, why, interrupted)
+        ended_early: Verdict = "interrupted" if run.interrupted else "partial"
+        is_whole = not (run.interrupted or run.broken_off)
+        # What was processed is reported even so; the ledger shows the run as interrupted.
+        unrecorded = run.try_to_end("done" if is_whole else ended_early, {**counts, **report})
+    why = run.broken_off.message if run.broken_off else unrecorded or None
+    return processed, PhaseRun(
+        run.id, "the run was interrupted" if run.interrupted else why, run.interrupted
+    )

@@ -28,7 +28,7 @@ from slowwave.store.records import timestamp
 
 from .memory_limit import refuse_without_room
 from .outcome import Outcome
-from .run_in_file import NightInputs, RunInFile
+from .run_in_file import NightInputs, Preflight, Run
 
 if TYPE_CHECKING:
     from slowwave.consolidation.snapshot.tenant_view import TenantView
@@ -147,7 +147,9 @@ def _plan_tenants(
     return run_in_thread(plan)
 
 
-def save_findings(night: NightInputs, first: Findings, outcome: Outcome, run: RunInFile) -> Outcome:
+def save_findings(
+    night: NightInputs, first: Findings, outcome: Outcome, run: Run, preflight: Preflight
+) -> Outcome:
     """Save the findings, and mark the tenants as idle in which nothing is left to do.
 
     first: the findings of the run's own survey. If they do not tell what is left after the run's
@@ -168,7 +170,7 @@ def save_findings(night: NightInputs, first: Findings, outcome: Outcome, run: Ru
     )
     try:
         with interruption.limited():
-            run.preflight.refuse_damaged()
+            preflight.refuse_damaged()
             marks.save(first)
             # Expiry and ingest come before the survey.
             retired = (outcome.purged.run_id, outcome.archived and outcome.archived.run_id)

@@ -43,7 +43,7 @@ if TYPE_CHECKING:
 class FindingsKeeper(Protocol):
     """Keeps computed vectors and names in the file."""
 
-    def store_vectors(self, vectors: Sequence[tuple[str, str, bytes]]) -> None:
+    def store_vectors(self, model: str, vectors: Sequence[tuple[str, str, bytes]]) -> None:
         """Keep (memory id, content hash, blob)."""
 
     def keep_names(self, tenant: str, scans: Sequence[tuple[str, str, Sequence[str]]]) -> None:
@@ -179,7 +179,7 @@ def compute_missing(
 
     def keep(rows: Sequence[tuple[str, str, bytes]]) -> None:
         if keeper is not None:
-            keeper.store_vectors(rows)
+            keeper.store_vectors(embedder.name, rows)
 
     snapshot.vectors.complete(embedder, keep, progress)
     for view in snapshot.views:
