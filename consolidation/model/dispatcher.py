@@ -33,14 +33,11 @@ class Dispatcher:
     def __init__(
         self,
         ask: Callable[[Call], Answer],
-        model_of: Callable[[Question[Any]], Model | None],
+        model_of: Callable[[Question[Any]], Model],
         meter: UsageMeter,
         max_calls: int,
     ) -> None:
-        """max_calls: the maximum number of calls in flight.
-
-        model_of: returns the model that a question is for; None if a recording answers.
-        """
+        """max_calls: the maximum number of calls in flight."""
         self._ask = ask
         self._model_of = model_of
         self._meter = meter
@@ -105,8 +102,8 @@ class Dispatcher:
         """Start as many calls as are allowed. The caller holds the lock."""
         while self._queue and len(self._in_flight) < self._max_calls and not self._closed:
             question = self._queue[0]
-            model, max_tokens = self._model_of(question), question.max_tokens
-            call = Call(self._meter, question, model.limit(max_tokens) if model else max_tokens)
+            limit = self._model_of(question).limit(question.max_tokens)
+            call = Call(self._meter, question, limit)
             try:
                 if self.refused is not None:
                     raise LimitReached(_REFUSED_BEFORE)
@@ -151,7 +148,7 @@ class Dispatcher:
         if out_of_time is not None:
             call.problem = call.problem or LimitReached(NOT_IN_TIME)
             return call.ended_by(out_of_time)
-        model = self._model_of(call.question)
-        if model is None or call.seconds <= model.patience_s:
+        patience_s = self._model_of(call.question).patience_s
+        if call.seconds <= patience_s:
             return None
-        return CallFailed(f"the model did not answer within {model.patience_s:g} seconds")
+        return CallFailed(f"the model did not answer within {patience_s:g} seconds")
