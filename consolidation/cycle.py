@@ -35,7 +35,6 @@ from .running.phases import (
 )
 from .running.review_queue import EarlierProposals, withdraw_outdated
 from .running.run_in_file import NightInputs, Preflight, Run
-from .running.savings import expected_counts
 from .running.survey import Survey, save_findings, survey_file
 from .runtime.interruption import InterruptedEarly
 from .snapshot.idle import Findings
@@ -93,8 +92,8 @@ class _Stages:
         self._night = night
         self._preflight = Preflight(night.path, night.options.keep_backups, night.now)
         self._run = self._new_run()
-        # The counts before anything expired or was read; None if nothing was.
-        self._before: Counts | None = None
+        # Before anything expired or was read, and what changed since; None if nothing did.
+        self._counts: tuple[Counts, Counts] | None = None
         self._expired: AgeingResult | None = None
         self._scores: tuple[LayerScores, ...] | None = None
         self._queued_parts = QueuedPartsResult()
@@ -126,9 +125,10 @@ class _Stages:
             if options.expire:
                 ages, now = read_ages(night)
                 choice = choose_expired(ages, options.retention, now, options.include_protected)
-                if choice.leaving and not night.dry_run:
-                    self._before = count_now(night.path, read_tenants(night))
+                before = count_now(night.path, read_tenants(night)) if choice.leaving else None
                 self._expired = expire_or_archive(night, "expire", choice, self._preflight)
+                if before is not None:
+                    self._counts = before, counts_without(night, before, self._leaving)
                 if self._expired.interrupted:
                     raise _EndedEarly(self._so_far())
             if options.decay:
@@ -147,7 +147,9 @@ class _Stages:
                 self._queued_parts = QueuedPartsResult(backlog, would_be_read=would_be_read)
                 return
             parts = self._queued_parts = read_queued_parts(night, self._preflight)
-            self._before = self._before or parts.before
+            if parts.counts is not None:
+                before, after = self._counts or (parts.counts[0], parts.counts[0])
+                self._counts = before, after.changed_by(*parts.counts)
             if parts.interrupted or parts.broken_off is not None:
                 raise _EndedEarly(self._so_far(parts.broken_off))
 
@@ -178,25 +180,17 @@ class _Stages:
         with self._guarded():
             if survey.purgeable is not None and survey.purgeable.ids and not night.dry_run:
                 self._preflight.check_and_back_up()
-            return Execution(night, run, survey.snapshot.views).execute(survey.plan, plan_again)
+            snapshot = survey.snapshot
+            execution = Execution(night, run, snapshot.views, snapshot.counts)
+            return execution.execute(survey.plan, plan_again)
 
     def close_run(self, survey: Survey, executed: ExecutionResult) -> Outcome:
-        """Count the memories, and record how the run ended."""
-        night, before = self._night, survey.snapshot.counts
-        if night.dry_run:
-            after = expected_counts(before, executed.applicable, survey.snapshot.views)
-            after = counts_without(night, after, self._leaving)
-        elif any(result.state == "applied" for result in executed.results):
-            with night.interruption.limited():
-                after = count_now(night.path, survey.snapshot.tenants)
-        else:
-            # What agents added meanwhile is not counted.
-            after = before
+        """Record how the run ended. What agents added meanwhile is not counted."""
         outcome = Outcome(
             plan=survey.plan,
             results=executed.results,
-            before=before,
-            after=after,
+            before=survey.snapshot.counts,
+            after=executed.after,
             usage=executed.usage,
             asked=executed.asked,
             run_id=self._run.recorded_id,
@@ -223,13 +217,9 @@ class _Stages:
                 raise
             # What was done before is reported.
             archived = AgeingResult(why=error.message)
-        outcome = replace(outcome, archived=archived)
-        if night.dry_run:
-            return replace(outcome, after=counts_without(night, outcome.after, archived.leaving))
-        if archived.run_id is None:
-            return outcome
-        after = count_now(night.path, read_tenants(night))
-        return replace(outcome, after=after, interrupted=archived.interrupted)
+        after = counts_without(night, outcome.after, archived.leaving)
+        interrupted = archived.interrupted
+        return replace(outcome, archived=archived, after=after, interrupted=interrupted)
 
     def purge(self, outcome: Outcome, survey: Survey) -> Outcome:
         """Delete memories that were superseded long ago, if requested.
@@ -239,20 +229,14 @@ class _Stages:
         night, purgeable, tenants = self._night, survey.purgeable, survey.snapshot.tenants
         if purgeable is None or outcome.interrupted or outcome.broken_off:
             return outcome
-        if night.dry_run:
-            superseded = outcome.after.superseded - len(purgeable.ids)
-            return replace(
-                outcome,
-                purged=PurgeResult(ids=purgeable.ids, staying=purgeable.staying),
-                after=replace(outcome.after, superseded=superseded),
-            )
         try:
             purged = purge_memories(night, purgeable, tenants, self._preflight)
         except StoreError as error:
             if outcome.last_run is None:
                 raise
             purged = PurgeResult(why=error.message, staying=purgeable.staying)
-        return replace(outcome, purged=purged, after=count_now(night.path, tenants))
+        superseded = outcome.after.superseded - len(purged.ids)
+        return replace(outcome, purged=purged, after=replace(outcome.after, superseded=superseded))
 
     def save_findings(self, outcome: Outcome, findings: Findings) -> Outcome:
         """Save what the next night need not compute."""
@@ -299,13 +283,15 @@ class _Stages:
         return self._with_earlier_stages(outcome)
 
     def _with_earlier_stages(self, outcome: Outcome) -> Outcome:
+        before, after = self._counts or (outcome.before, outcome.before)
         return replace(
             outcome,
+            before=before,
+            after=after.changed_by(outcome.before, outcome.after),
             usage=outcome.usage + self._queued_parts.usage,
             queued_parts=self._queued_parts,
             expired=self._expired,
             scores=self._scores,
-            before=self._before or outcome.before,
             backup=self._preflight.backup,
             migrated_from=self._preflight.migrated_from,
         )

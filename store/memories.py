@@ -52,6 +52,20 @@ class Counts:
     characters: int
     tokens: int
 
+    def changed_by(self, before: Counts, after: Counts) -> Counts:
+        """Return these counts with what changed from `before` to `after`."""
+        layers = {
+            layer: count + after.layers[layer] - before.layers[layer]
+            for layer, count in self.layers.items()
+        }
+        return Counts(
+            self.active + after.active - before.active,
+            self.superseded + after.superseded - before.superseded,
+            layers,
+            self.characters + after.characters - before.characters,
+            self.tokens + after.tokens - before.tokens,
+        )
+
 
 @dataclass(frozen=True)
 class LongMemory:

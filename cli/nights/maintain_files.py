@@ -239,7 +239,7 @@ def write_back(
     try:
         if not dry_run:
             withdrawn = place.write_back()
-            outcome = without_withdrawn(outcome, withdrawn, memory_file, options.tenants)
+            outcome = without_withdrawn(outcome, withdrawn, memory_file)
         is_complete = options.consolidate and not (outcome.interrupted or outcome.broken_off)
         if not is_complete or options.review == "always":
             return outcome, place.budget()

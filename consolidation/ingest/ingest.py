@@ -94,11 +94,16 @@ def preview(inputs: IngestInputs) -> IngestOutcome:
         answers = AnswerStore(file, None, mask_answer)
         for reading in read_parts(outcome.parts, model, writer.known_memories, answers):
             outcome.add(reading, writer.write(file, reading, None))
+    outcome.after = _counts_after(outcome)
+    return outcome
+
+
+def _counts_after(outcome: IngestOutcome) -> Counts:
+    """Return the counts with the stored memories, and without what others changed."""
     before = outcome.before
     stored = [result.content for result in outcome.of("stored")]
     layers = before.layers | {"working": before.layers["working"] + len(stored)}
-    outcome.after = changed_counts(before, layers, before.superseded, [], stored)
-    return outcome
+    return changed_counts(before, layers, before.superseded, [], stored)
 
 
 def ingest_while_locked(
@@ -126,8 +131,8 @@ def ingest_while_locked(
         _read_all(inputs, writer, outcome, run, interruption)
     outcome.interrupted, outcome.broken_off = run.interrupted, run.broken_off
     with interruption.limited(), open_reading(inputs.path) as file:
-        outcome.after = inputs.count(file)
         outcome.waiting = _count_queued(file, inputs.options.tenant)
+    outcome.after = _counts_after(outcome)
     outcome.run_id = run.recorded_id
     outcome.seconds = time.monotonic() - began
     # What was stored is reported even if this fails; the ledger shows the run as interrupted.

@@ -73,6 +73,9 @@ def read_queued_parts(night: NightInputs, preflight: Preflight) -> QueuedPartsRe
         interruption.open()
     with interruption.limited(), open_reading(night.path) as file:
         backlog = read_backlog(file, chosen)
+    after = outcomes[0].before
+    for outcome in outcomes:
+        after = after.changed_by(outcome.before, outcome.after)
     unread = [reading for outcome in outcomes for reading in outcome.unread]
     states = Counter(result.state for outcome in outcomes for result in outcome.remembered)
     return QueuedPartsResult(
@@ -84,7 +87,7 @@ def read_queued_parts(night: NightInputs, preflight: Preflight) -> QueuedPartsRe
         states=dict(sorted(states.items())),
         why=next((reading.why for reading in unread if reading.why), None),
         usage=sum((outcome.usage for outcome in outcomes), start=Usage()),
-        before=outcomes[0].before,
+        counts=(outcomes[0].before, after),
         interrupted=interrupted,
         broken_off=broken_off,
     )

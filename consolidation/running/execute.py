@@ -16,13 +16,14 @@ from slowwave.consolidation.proposals import (
     Usage,
     Window,
 )
-from slowwave.consolidation.running.savings import savings_of_result
+from slowwave.consolidation.running.savings import counts_after, savings_of_result
 from slowwave.consolidation.runtime.threads import run_in_thread
 from slowwave.consolidation.thresholds import LOW_COHESION
 from slowwave.consolidation.vectors.embedder import Embedder, refuse_another_space
 from slowwave.consolidation.writing.writer import AnswerStore, Job
 from slowwave.store.errors import SlowwaveError
 from slowwave.store.file import MemoryFile, open_reading
+from slowwave.store.memories import Counts
 from slowwave.store.records import content_hash
 from slowwave.store.shown_to_model import Dispute, record_asked, record_disputes
 from slowwave.store.vectors import to_blob
@@ -46,6 +47,8 @@ class ExecutionResult:
     # The windows that were shown to a model; in a dry run, those that would be.
     asked: tuple[AskedWindow, ...]
     usage: Usage
+    # The counts after the applied proposals, or those that a real run would apply.
+    after: Counts
     interrupted: bool = False
     # Why the run could not go on, after something was applied.
     broken_off: SlowwaveError | None = None
@@ -64,8 +67,12 @@ class Execution:
     the option `ask`. Answers kept in the file are used, and new ones are only kept by a recording.
     """
 
-    def __init__(self, night: NightInputs, run: Run, views: Sequence[TenantView]) -> None:
+    def __init__(
+        self, night: NightInputs, run: Run, views: Sequence[TenantView], counts: Counts
+    ) -> None:
         self._night = night
+        # Before the next proposal.
+        self._counts = counts
         self._run = run
         # The tenants of the current plan.
         self._views = {view.tenant: view for view in views}
@@ -110,6 +117,7 @@ class Execution:
             results=tuple(results.values()),
             asked=tuple((unasked | self._asked).values()),
             usage=self._usage,
+            after=self._counts,
             interrupted=run.interrupted,
             broken_off=broken_off,
         )
@@ -141,6 +149,7 @@ class Execution:
             ),
             tuple(self._asked[window.id] for window in plan.windows if window.id in self._asked),
             self._usage,
+            self._counts,
         )
 
     @property
@@ -224,14 +233,18 @@ class Execution:
         """Add results, without their vectors, and what they are worth."""
         for result in results:
             proposal = result.proposal
-            worth = savings_of_result(result, self._views[proposal.tenant])
+            view = self._views[proposal.tenant]
+            worth, counts = savings_of_result(result, view), None
+            if result.state in ("planned", "applied"):
+                counts = self._counts, counts_after(self._counts, proposal, view)
+                self._counts = counts[1]
             if result.state == "failed" and proposal.by_model:
                 self._failed_ids.update(proposal.sources)
             successor = result.derived or proposal.survivor
             if result.state == "applied" and proposal.by_model and successor is not None:
                 changed = (*proposal.leaving, successor)
                 self._successors |= dict.fromkeys(changed, (successor, proposal.draft.text))
-            self._results[proposal.id] = replace(result, vector=None, worth=worth)
+            self._results[proposal.id] = replace(result, vector=None, worth=worth, counts=counts)
 
     def _record_asked(self, file: MemoryFile, asked: AskedWindow) -> None:
         """Record an asked window: it is not asked again, unless a proposal of its answer failed."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from functools import partial
 from pathlib import Path
 from typing import Any, TypeVar
@@ -125,6 +125,9 @@ def expire_or_archive(
             partial(retire_memories, phase=phase, planned=portion, now=now)
             for portion in _portions(memories)
         ],
+        after_of=lambda before, ids: counts_without(
+            night, before, [memory for memory in choice.leaving if memory.id in ids]
+        ),
         counted_as=STATUS_AFTER[phase],
         report={"kept": dict(choice.kept_by_reason), "above": dict(choice.above)},
     )
@@ -135,13 +138,13 @@ def expire_or_archive(
 def purge_memories(
     night: NightInputs, purgeable: Purgeable, tenants: Sequence[str], preflight: Preflight
 ) -> PurgeResult:
-    """Delete the planned memories that nothing needs meanwhile, in short transactions.
+    """Delete the planned memories that nothing needs meanwhile; a dry run only returns them.
 
     An error after the first batch is reported in the result. Raises `StoreError` if nothing was
     deleted.
     """
-    if not purgeable.ids:
-        return PurgeResult(staying=purgeable.staying)
+    if night.dry_run or not purgeable.ids:
+        return PurgeResult(ids=purgeable.ids, staying=purgeable.staying)
     with open_reading(night.path) as file:
         needed = read_needed(file, night.now)
     processed, run = _run_phase(
@@ -153,6 +156,7 @@ def purge_memories(
             partial(purge, ids=portion, now=night.now, needed=needed)
             for portion in _portions(purgeable.ids)
         ],
+        after_of=lambda before, ids: replace(before, superseded=before.superseded - len(ids)),
         counted_as="purged",
         report={"kept": asdict(KeptCounts.from_reasons(purgeable.staying))},
     )
@@ -194,14 +198,15 @@ def _run_phase(
     tenants: Sequence[str],
     options: Mapping[str, Any],
     steps: Sequence[Callable[[MemoryFile, str], object]],
+    after_of: Callable[[Counts, Collection[str]], Counts],
     counted_as: str,
     report: Mapping[str, Any],
 ) -> tuple[Collection[str], PhaseRun]:
     """Process memories in a run of its own; return the processed ids and how the run ended.
 
     steps: each processes and journals memories in a transaction of its own, for the run with that
-    id. counted_as: the name of the number of processed memories in the run's report. report: what
-    else that contains, besides the counts.
+    id. after_of: returns the counts without the processed memories. counted_as: the name of the
+    number of processed memories in the run's report. report: what else that contains.
 
     An error after the first step is reported in the result. Raises `StoreError` if nothing was
     processed.
@@ -219,7 +224,7 @@ def _run_phase(
                     step(file, run.id)
                 run.has_results = True
         processed = journaled_ids(file, run.id)
-        after = count_memories(file, tenants, count_tokens)
+        after = after_of(before, processed)
         counts = {"before": asdict(before), "after": asdict(after), counted_as: len(processed)}
         ended_early: Verdict = "interrupted" if run.interrupted else "partial"
         is_whole = not (run.interrupted or run.broken_off)
