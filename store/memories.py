@@ -176,7 +176,7 @@ def read_observed(file: MemoryFile, tenant: str, now: str) -> list[Memory]:
     """Return the observed memories of a tenant, not the derived ones, ordered by id.
 
     Includes active memories, and those that were superseded, purged or archived by a limit, because
-    these still determine the clusters. Omits expired and too long memories.
+    they lead from one memory to its successor. Omits expired and too long memories.
     """
     memories = _read_loadable(
         file,

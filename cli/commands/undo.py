@@ -38,7 +38,7 @@ class _Undone:
 
     chosen: Undoable
     keys: list[str]
-    waiting: list[str]
+    pending: list[str]
     # The pending ones that cannot be applied, since their memories have changed.
     stale: list[str]
 
@@ -114,7 +114,7 @@ def undo(
         run=chosen.run_id,
         runs=[] if chosen.run is None else [chosen.run_id],
         proposals=undone.keys,
-        waiting=undone.waiting,
+        waiting=undone.pending,
         stale=undone.stale,
         forgotten_at=chosen.forgotten_at,
     )
@@ -147,10 +147,10 @@ def _undo(opened: MemoryFile, prefix: str | None) -> _Undone | Memory:
             sentence = f"There is no run, proposal or memory '{prefix}' in {opened.path}."
             raise NotFound(sentence, error.hint) from None
     keys = chosen.undo(opened, now)
-    pending = {proposal.key for proposal in read_pending(opened)}
-    waiting = [key for key in keys if key in pending]
-    outdated = {proposal.id for proposal in read_earlier(opened, ()).outdated} if waiting else ()
-    return _Undone(chosen, keys, waiting, [key for key in waiting if key in outdated])
+    pending_keys = {proposal.key for proposal in read_pending(opened)}
+    pending = [key for key in keys if key in pending_keys]
+    outdated = {proposal.id for proposal in read_earlier(opened, ()).outdated} if pending else ()
+    return _Undone(chosen, keys, pending, [key for key in pending if key in outdated])
 
 
 def _report_restored(memory: Memory, place: Place, rehearse: bool, output: ChangeOutput) -> None:
@@ -162,15 +162,15 @@ def _report_restored(memory: Memory, place: Place, rehearse: bool, output: Chang
 
 def _next_steps(undone: _Undone) -> Iterator[str]:
     """Yield what the next run or ingest does with what was undone."""
-    chosen, waiting, stale = undone.chosen, len(undone.waiting), len(undone.stale)
+    chosen, pending, stale = undone.chosen, len(undone.pending), len(undone.stale)
     options = {} if chosen.run is None else chosen.run.options
     if chosen.forgotten_at is not None:
         yield describe_forgotten(chosen.forgotten_at)
     if stale:
         count = counted(stale, "proposal is stale", "proposals are stale")
         yield f"{count}: other changes conflict with it. The next run plans these memories again."
-    if waiting > stale:
-        count = counted(waiting - stale, "proposal is", "proposals are")
+    if pending > stale:
+        count = counted(pending - stale, "proposal is", "proposals are")
         yield f"{count} pending again: slowwave review FILE"
     if chosen.messages:
         yield "The next ingest of these conversations reads them again."
@@ -178,8 +178,8 @@ def _next_steps(undone: _Undone) -> Iterator[str]:
         yield "Parts of conversations are queued for a model again."
     if "experience" in options:
         yield "The same traces are not compressed again."
-    elif (planned := len(_planned(chosen))) > waiting:
-        they = "The rest" if waiting else "It" if planned == 1 else "They"
+    elif (planned := len(_planned(chosen))) > pending:
+        they = "The rest" if pending else "It" if planned == 1 else "They"
         yield (
             f"{they} will not be proposed again, unless you run: "
             "slowwave maintain FILE --reconsider"

@@ -68,7 +68,7 @@ class PartReading:
     """A part of a conversation, and what to remember of it."""
 
     part: Part
-    # An unread part waits in the file; `queued`: without a model. `planned`: in a dry run.
+    # An unread part stays queued in the file; `queued`: without a model. `planned`: in a dry run.
     state: Literal["read", "failed", "skipped", "queued", "planned"] = "read"
     candidates: tuple[Candidate, ...] = ()
     # Why the model chose them; empty if it does not say.

@@ -67,7 +67,7 @@ def ingest(
 ) -> IngestOutcome:
     """Take memories from conversations; a dry run only returns what would be done.
 
-    Parts that wait in the file are read first. Without a model, what is new is queued with them.
+    Parts queued in the file are read first. Without a model, what is new is queued with them.
     Raises `StoreError`, `EmbedderError` or `ModelError` if nothing was changed.
     """
     if dry_run:
@@ -131,7 +131,7 @@ def ingest_while_locked(
         _read_all(inputs, writer, outcome, run, interruption)
     outcome.interrupted, outcome.broken_off = run.interrupted, run.broken_off
     with interruption.limited(), open_reading(inputs.path) as file:
-        outcome.waiting = _count_queued(file, inputs.options.tenant)
+        outcome.queued = _count_queued(file, inputs.options.tenant)
     outcome.after = _counts_after(outcome)
     outcome.run_id = run.recorded_id
     outcome.seconds = time.monotonic() - began
@@ -180,9 +180,9 @@ def _prepare(
     quiet_at = inputs.now if isinstance(inputs.writer, AgentWriter) else None
     parts = read_parts_to_read(file, tenant, options.conversation, quiet_at)
     taken = {chain for part in parts for chain in part.chains}
-    queued, waiting = set[str](), 0
+    queued_ids, queued = set[str](), 0
     if inputs.model is None:
-        queued, waiting = {part.row_id for part in parts}, _count_queued(file, tenant)
+        queued_ids, queued = {part.row_id for part in parts}, _count_queued(file, tenant)
         parts = []
     cuts: list[Cut] = []
     for number, conversation in enumerate(inputs.conversations):
@@ -192,7 +192,7 @@ def _prepare(
             conversation, masked = mask_secrets(conversation)
         read_before = read_chains(file, tenant, chains_of(conversation.messages)) | taken
         conversation_cut = cut(conversation, read_before, options, number, masked=masked)
-        new_parts = tuple(part for part in conversation_cut.parts if part.row_id not in queued)
+        new_parts = tuple(part for part in conversation_cut.parts if part.row_id not in queued_ids)
         cuts.append(replace(conversation_cut, parts=new_parts))
         parts += cuts[-1].parts
         # Messages that conversations share are read once.
@@ -206,7 +206,7 @@ def _prepare(
     before = inputs.count(file)
     return (
         MemoryWriter(memories, tenant, embedder.name, inputs.writer.model, inputs.now),
-        IngestOutcome(tuple(cuts), tuple(parts), before, before, waiting=waiting),
+        IngestOutcome(tuple(cuts), tuple(parts), before, before, queued=queued),
     )
 
 

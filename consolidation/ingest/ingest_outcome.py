@@ -54,10 +54,10 @@ class IngestOutcome:
     reasons: list[dict[str, Any]] = field(default_factory=list)
     # How long it took; in a dry run 0.
     seconds: float = 0.0
-    # The number of waiting parts that were read.
+    # The number of queued parts that were read.
     taken_up: int = 0
-    # The number of parts that still wait.
-    waiting: int = 0
+    # The number of parts that are still queued.
+    queued: int = 0
     run_id: str | None = None
     interrupted: bool = False
     # Why the file could no longer be written, after something was stored.

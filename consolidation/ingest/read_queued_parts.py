@@ -50,7 +50,7 @@ def read_queued_parts(night: NightInputs, preflight: Preflight) -> QueuedPartsRe
         counted = (
             select_consolidated_tenants(file, sorted(existing)) if existing or not chosen else []
         )
-    # Imported late: most nights find nothing that waits.
+    # Imported late: most nights find nothing queued.
     from .ingest import ingest_while_locked
 
     counted = list(dict.fromkeys([*counted, *queued]))

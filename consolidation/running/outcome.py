@@ -34,12 +34,12 @@ _NOT_DONE = ("failed", "skipped")
 
 @dataclass(frozen=True)
 class QueuedPartsResult:
-    """How many conversation parts waited for a model, and what became of them.
+    """How many conversation parts were queued for a model, and what became of them.
 
     Each tenant's parts are a run of their own, reported and undone like an ingest.
     """
 
-    # The parts that still wait.
+    # The parts that are still queued.
     backlog: Backlog = field(default_factory=Backlog)
     # Whether a real run would read them; only in a dry run.
     would_be_read: bool = False
@@ -62,7 +62,7 @@ class QueuedPartsResult:
 
     @property
     def waiting(self) -> int:
-        """The number of parts that still wait."""
+        """The number of parts that are still queued."""
         return self.backlog.parts
 
 

@@ -58,8 +58,7 @@ class TenantView:
     def orders(self) -> dict[str, tuple[str, ...]]:
         """The sentences that contain instructions to the reader, by memory id.
 
-        Such a memory is not consolidated, and no model sees it. Superseded ones are included, so
-        that clustering does not change.
+        Such a memory is not consolidated, and no model sees it.
         """
         orders = (
             (memory.id, self.features(memory).orders) for memory in (*self.memories, *self.derived)
