@@ -34,7 +34,7 @@ from .running.phases import (
     read_tenants,
 )
 from .running.review_queue import EarlierProposals, withdraw_outdated
-from .running.run_in_file import NightInputs, Preflight, Run
+from .running.run_in_file import NightInputs, Preflight, RunInFile
 from .running.survey import Survey, save_findings, survey_file
 from .runtime.interruption import InterruptedEarly
 from .snapshot.idle import Findings
@@ -243,9 +243,9 @@ class _Stages:
         outcome = save_findings(self._night, findings, outcome, self._run, self._preflight)
         return replace(outcome, backup=self._preflight.backup)
 
-    def _new_run(self) -> Run:
+    def _new_run(self) -> RunInFile:
         night = self._night
-        return Run(self._preflight, night.now, night.options.shown, night.interruption)
+        return RunInFile(self._preflight, night.now, night.options.shown, night.interruption)
 
     @property
     def _leaving(self) -> tuple[LeavingMemory, ...]:

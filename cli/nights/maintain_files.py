@@ -79,7 +79,7 @@ class Night:
         try:
             for place in places:
                 codes.append(self._maintain_next(place, results))
-                if signals_of_this_command().asked:
+                if signals_of_this_command().requested:
                     break
         finally:
             self.output.result("maintain", files=results)

@@ -30,7 +30,7 @@ class CaughtSignals(Interruption):
         if self.number is None:
             self.number = number
             signal.setitimer(signal.ITIMER_REAL, _EVERY_S, _EVERY_S)
-        self.ask()
+        self.request()
 
 
 _CAUGHT: ContextVar[CaughtSignals] = ContextVar("caught")

@@ -53,7 +53,7 @@ from slowwave.store.undo.undoable import find_undoable
 
 from .conversing import ConversingMemory
 from .correcting import Correcting
-from .proposing import OwnProposal, Proposer, find_planned
+from .own_proposals import OwnProposal, Proposer, find_planned
 from .recalling import RecallingMemory, refuse_unknown
 from .rounds import AgentRound, GivenAnswers, OpenQuestions
 

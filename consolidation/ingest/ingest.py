@@ -14,7 +14,7 @@ from pathlib import Path
 
 from slowwave.consolidation.model.agent_writer import AgentWriter
 from slowwave.consolidation.progress import Progress
-from slowwave.consolidation.running.run_in_file import Preflight, Run
+from slowwave.consolidation.running.run_in_file import Preflight, RunInFile
 from slowwave.consolidation.running.savings import changed_counts
 from slowwave.consolidation.runtime.interruption import Interruption
 from slowwave.consolidation.runtime.threads import run_in_thread
@@ -32,8 +32,8 @@ from slowwave.store.vectors import read_vectors
 from .candidates import PartReading
 from .ingest_outcome import IngestOutcome
 from .known import KnownMemories
-from .memory_writer import MemoryWriter
 from .options import IngestOptions
+from .part_store import PartStore
 from .parts import Cut, chains_of, cut
 from .queued_parts import read_parts_to_read
 from .reading import Asker, estimate_tokens, read_parts
@@ -82,18 +82,18 @@ def preview(inputs: IngestInputs) -> IngestOutcome:
     """Return the outcome to expect; a model is only asked with the option `ask`."""
     model = inputs.model
     with open_reading(inputs.path) as file:
-        writer, outcome = _prepare(file, inputs, compares=True)
+        store, outcome = _prepare(file, inputs, compares=True)
         if model is None or not inputs.options.ask:
             is_checked = model is None or model.checker is not None
-            memories = writer.known_memories
+            memories = store.known_memories
             outcome.unread = [
                 PartReading(part, "planned", tokens=estimate_tokens(part, memories, is_checked))
                 for part in outcome.parts
             ]
             return outcome
         answers = AnswerStore(file, None, mask_answer)
-        for reading in read_parts(outcome.parts, model, writer.known_memories, answers):
-            outcome.add(reading, writer.write(file, reading, None))
+        for reading in read_parts(outcome.parts, model, store.known_memories, answers):
+            outcome.add(reading, store.write(file, reading, None))
     outcome.after = _counts_after(outcome)
     return outcome
 
@@ -115,7 +115,7 @@ def ingest_while_locked(
     """
     began = time.monotonic()
     with open_reading(inputs.path) as file:
-        writer, outcome = _prepare(file, inputs, compares=inputs.model is not None)
+        store, outcome = _prepare(file, inputs, compares=inputs.model is not None)
     if not outcome.parts:
         return outcome
     names = [cut.conversation.name for cut in outcome.cuts] or [
@@ -124,11 +124,11 @@ def ingest_while_locked(
     recorded = dict(inputs.options.shown) | {INGESTED: list(dict.fromkeys(names))}
     if any(part.queued_id for part in outcome.parts):
         recorded["taken_up"] = True
-    run = Run(preflight, inputs.now, recorded, interruption)
+    run = RunInFile(preflight, inputs.now, recorded, interruption)
     if inputs.model is not None:
         run_in_thread(inputs.model.make_ready)
     with run.working():
-        _read_all(inputs, writer, outcome, run, interruption)
+        _read_all(inputs, store, outcome, run, interruption)
     outcome.interrupted, outcome.broken_off = run.interrupted, run.broken_off
     with interruption.limited(), open_reading(inputs.path) as file:
         outcome.queued = _count_queued(file, inputs.options.tenant)
@@ -142,13 +142,13 @@ def ingest_while_locked(
 
 def _read_all(
     inputs: IngestInputs,
-    writer: MemoryWriter,
+    store: PartStore,
     outcome: IngestOutcome,
-    run: Run,
+    run: RunInFile,
     interruption: Interruption,
 ) -> None:
     """Read or queue the parts, and write the results of each in one transaction."""
-    memories, run_id = writer.known_memories, run.id
+    memories, run_id = store.known_memories, run.id
     if memories.computed:
         run.store_vectors(inputs.embedder.name, memories.computed)
     with run.writing() as file:
@@ -161,7 +161,7 @@ def _read_all(
         for number, reading in enumerate(readings, start=1):
             with interruption.deferred():
                 with file.transaction():
-                    results = writer.write(file, reading, run_id)
+                    results = store.write(file, reading, run_id)
                 outcome.add(reading, results)
                 run.has_results = True
             inputs.progress.stage("reading", number, len(outcome.parts))
@@ -169,7 +169,7 @@ def _read_all(
 
 def _prepare(
     file: MemoryFile, inputs: IngestInputs, compares: bool
-) -> tuple[MemoryWriter, IngestOutcome]:
+) -> tuple[PartStore, IngestOutcome]:
     """Return an outcome with the parts to read, and what writes their memories.
 
     compares: read the memories to compare them with.
@@ -205,7 +205,7 @@ def _prepare(
     )
     before = inputs.count(file)
     return (
-        MemoryWriter(memories, tenant, embedder.name, inputs.writer.model, inputs.now),
+        PartStore(memories, tenant, embedder.name, inputs.writer.model, inputs.now),
         IngestOutcome(tuple(cuts), tuple(parts), before, before, queued=queued),
     )
 

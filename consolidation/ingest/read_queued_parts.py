@@ -67,7 +67,7 @@ def read_queued_parts(night: NightInputs, preflight: Preflight) -> QueuedPartsRe
                 raise
             broken_off = error if isinstance(error, StoreError) else None
             interrupted = broken_off is None
-        interrupted = interrupted or outcomes[-1].interrupted or interruption.asked
+        interrupted = interrupted or outcomes[-1].interrupted or interruption.requested
         if interrupted or broken_off:
             break
         interruption.open()

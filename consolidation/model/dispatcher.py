@@ -32,13 +32,13 @@ class Dispatcher:
 
     def __init__(
         self,
-        ask: Callable[[Call], Answer],
+        answer: Callable[[Call], Answer],
         model_of: Callable[[Question[Any]], Model],
         meter: UsageMeter,
         max_calls: int,
     ) -> None:
         """max_calls: the maximum number of calls in flight."""
-        self._ask = ask
+        self._answer = answer
         self._model_of = model_of
         self._meter = meter
         self._max_calls = max_calls
@@ -55,7 +55,7 @@ class Dispatcher:
         """The number of queued questions."""
         return len(self._queue)
 
-    def ask(self, question: Question[Any], first: bool = False) -> None:
+    def queue(self, question: Question[Any], first: bool = False) -> None:
         """Queue a question, first or last."""
         with self._lock:
             (self._queue.appendleft if first else self._queue.append)(question)
@@ -123,7 +123,7 @@ class Dispatcher:
         """Make a call, and start those that it leaves room for."""
         outcome: Answer | BaseException
         try:
-            outcome = self._ask(call)
+            outcome = self._answer(call)
         except BaseException as error:  # noqa: BLE001 - it is reported in place of the answer
             outcome = error
         with self._lock:

@@ -135,7 +135,7 @@ class Endpoint:
         """Return the token limit, reasoning included, for an answer of a length."""
         return limit_with_reasoning(answer_tokens) if self._reasons else answer_tokens
 
-    def ask(self, call: Call) -> Answer:
+    def answer(self, call: Call) -> Answer:
         """Ask, with retries, and with twice the limit if the answer is cut off.
 
         Raises `CallFailed`, and what `permit` raises.

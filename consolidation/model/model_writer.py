@@ -92,9 +92,9 @@ class ModelWriter(Writer):
         """Return the model that a question is for."""
         return self._asked[-1 if question.kind == "check" else 0]
 
-    def _ask(self, call: Call) -> Answer:
+    def _answer(self, call: Call) -> Answer:
         """Return the answer of the model that the question is for, and record it."""
-        answer = self._model_of(call.question).ask(call)
+        answer = self._model_of(call.question).answer(call)
         self._recordings.record(call.question, answer)
         return answer
 
@@ -114,9 +114,9 @@ class ModelWriter(Writer):
     ) -> Iterator[Sequence[Result | AskedWindow]]:
         """Yield the results of the windows as answers arrive. Raises `ModelError`."""
         dialogues = (WindowDialogue(job, self.models).run() for job in jobs)
-        return self.ask(dialogues, answers) if jobs else iter(())
+        return self.run_dialogues(dialogues, answers) if jobs else iter(())
 
-    def ask(
+    def run_dialogues(
         self, dialogues: Iterator[Dialogue[Made]], answers: AnswerStore
     ) -> Iterator[Sequence[Made]]:
         """Yield the results of dialogues as answers arrive. Raises `ModelError`."""
@@ -124,7 +124,7 @@ class ModelWriter(Writer):
         if self._meter is None:
             # One for this writer: a trial night counts, too.
             self._meter = UsageMeter(self._limits, self._price, self._owner)
-        self._dispatcher = Dispatcher(self._ask, self._model_of, self._meter, self._concurrency)
+        self._dispatcher = Dispatcher(self._answer, self._model_of, self._meter, self._concurrency)
         self._session = session = _Session[Made](self._dispatcher, answers, self._recordings)
         # Enough questions are queued that no call waits for the results of others.
         yield from session.run(dialogues, 4 * self._concurrency)
@@ -193,7 +193,7 @@ class _Session(Generic[Made]):
         else:
             self._asking[question] = dialogue
             # Windows that are begun are completed first.
-            self._dispatcher.ask(question, first=reply is not None)
+            self._dispatcher.queue(question, first=reply is not None)
 
     def _known_reply(self, question: Question[Any]) -> Reply | None:
         """Return the reply of the file or the recording; None if a model must be asked."""

@@ -91,5 +91,5 @@ def _ask_sample(model: Model, question: Question[Any]) -> SampleAnswer:
         yield SampleAnswer(question.kind, question.model, seconds, bill.total, why)
 
     asking = ModelWriter(model, 1, UsageLimits(seconds=_MAX_SECONDS))
-    ((answer,),) = asking.ask(iter([dialogue()]), AnswerStore())
+    ((answer,),) = asking.run_dialogues(iter([dialogue()]), AnswerStore())
     return answer

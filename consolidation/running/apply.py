@@ -30,7 +30,7 @@ from slowwave.store.records import (
 )
 
 from .kept_proposal import to_json
-from .run_in_file import Run
+from .run_in_file import RunInFile
 
 # The maximum number of sources per transaction. With a transaction per proposal the disk takes most
 # of the time; with this many, other writers wait for about 20 ms.
@@ -53,7 +53,7 @@ def in_batches(results: Sequence[Result]) -> Iterator[list[Result]]:
 
 
 def apply_proposal(
-    file: MemoryFile, run: Run, checked: Result, entities: Mapping[str, Sequence[str]]
+    file: MemoryFile, run: RunInFile, checked: Result, entities: Mapping[str, Sequence[str]]
 ) -> Result:
     """Apply a checked proposal in the caller's transaction.
 
@@ -77,7 +77,7 @@ def apply_proposal(
     return result
 
 
-def record(file: MemoryFile, run: Run, result: Result) -> None:
+def record(file: MemoryFile, run: RunInFile, result: Result) -> None:
     """Record a proposal's result in the ledger, in the caller's transaction.
 
     A pending one is kept whole.
@@ -148,7 +148,7 @@ def find_stale(result: Result, memories: Mapping[str, Memory]) -> str | None:
 
 def _write(
     changes: ProposalChanges,
-    run: Run,
+    run: RunInFile,
     result: Result,
     sources: Sequence[Memory],
     entities: Mapping[str, Sequence[str]],
@@ -205,7 +205,7 @@ def _names_of(
     return sorted(mentioned | set(names_in(text)))
 
 
-def _build_memory(run: Run, proposal: Proposal, sources: Sequence[Memory]) -> Memory:
+def _build_memory(run: RunInFile, proposal: Proposal, sources: Sequence[Memory]) -> Memory:
     kinds = Counter(memory.kind for memory in sources)
     kind = min(kinds, key=lambda name: (-kinds[name], name))
     if proposal.operation == "extract" and kind != "preference":
@@ -251,7 +251,7 @@ def _marks_of(proposal: Proposal, sources: Sequence[Memory]) -> dict[str, Any]:
     return {name: value for name, value in marks.items() if value}
 
 
-def _derived_id(run: Run, proposal: Proposal) -> str:
+def _derived_id(run: RunInFile, proposal: Proposal) -> str:
     """Return a UUIDv7 whose random part is a hash of run and proposal, so it is reproducible."""
     from uuid6 import UUID
 

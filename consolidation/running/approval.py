@@ -32,7 +32,7 @@ from slowwave.store.vectors import from_blob, is_sound, read_vectors_by_id, to_b
 
 from .apply import apply_proposal, find_stale, in_batches, record
 from .review_queue import read_sources
-from .run_in_file import Run, Verdict, run_report
+from .run_in_file import RunInFile, Verdict, run_report
 
 
 @dataclass(frozen=True)
@@ -70,7 +70,7 @@ class Approval:
             return ReviewResult(None, tuple(checked))
         tenants = sorted({result.proposal.tenant for result in checked})
         options = {"tenant": tenants, DECIDED: self.way}
-        run = Run(self.file, self.now, options, self.interruption)
+        run = RunInFile(self.file, self.now, options, self.interruption)
         before = count_memories(self.file, tenants, count_tokens)
         results: list[Result] = []
         # The applied proposals, by the ids of the memories that they changed.
@@ -98,13 +98,13 @@ class Approval:
         report = run_report(before, after, (result.state for result in results), Usage())
         run.end("interrupted" if run.interrupted else verdict, report)
         # The Ctrl-C of a Python program that calls this is raised, too.
-        if run.interrupted and not (applied and self.interruption.asked):
+        if run.interrupted and not (applied and self.interruption.requested):
             raise KeyboardInterrupt
         return ReviewResult(run.id, tuple(results))
 
     def _apply(
         self,
-        run: Run,
+        run: RunInFile,
         checked: Result,
         names: Mapping[str, Sequence[str]],
         changed_by: dict[str, Proposal],
@@ -215,7 +215,7 @@ def record_alone(file: MemoryFile, result: Result, now: datetime, plan: str | No
     again. plan: the digest of its plan, if it had one. Raises `StoreError`.
     """
     tenants = [result.proposal.tenant]
-    run = Run(file, now, {"tenant": tenants})
+    run = RunInFile(file, now, {"tenant": tenants})
     with run.recorded(tenants, [result.state], plan), file.transaction():
         record(file, run, result)
     return run.id

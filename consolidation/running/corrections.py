@@ -29,7 +29,7 @@ from slowwave.store.shared_tenant import refuse_unpublished
 from slowwave.store.shown_to_model import BOTH_RIGHT
 
 from .apply import all_sessions, joined_columns
-from .run_in_file import Run
+from .run_in_file import RunInFile
 
 By = Literal["human", "agent"]
 Way = Literal["correct", "pin", "unpin", "retract", "keep", "both"]
@@ -253,7 +253,7 @@ class Corrector:
         `Correction`. numbers: recorded with the proposal.
         """
         ids, tenant = tuple(concerned.id for concerned in about), about[0].tenant
-        run = Run(self.file, self.now, {"tenant": [tenant], DECIDED: way})
+        run = RunInFile(self.file, self.now, {"tenant": [tenant], DECIDED: way})
         now = timestamp(self.now)
         memory_id = None if memory is None else memory.id
         decision = Decision(

@@ -29,7 +29,7 @@ from slowwave.store.shown_to_model import Dispute, record_asked, record_disputes
 from slowwave.store.vectors import to_blob
 
 from .apply import apply_proposal, in_batches, record
-from .run_in_file import NightInputs, Run
+from .run_in_file import NightInputs, RunInFile
 
 if TYPE_CHECKING:
     from slowwave.consolidation.snapshot.tenant_view import TenantView
@@ -68,7 +68,7 @@ class Execution:
     """
 
     def __init__(
-        self, night: NightInputs, run: Run, views: Sequence[TenantView], counts: Counts
+        self, night: NightInputs, run: RunInFile, views: Sequence[TenantView], counts: Counts
     ) -> None:
         self._night = night
         # Before the next proposal.

@@ -25,7 +25,7 @@ from slowwave.store.memories import (
 from slowwave.store.purge import OPTION, PORTION, KeptCounts, Purgeable, purge, read_needed
 from slowwave.store.records import timestamp
 
-from .run_in_file import NightInputs, Preflight, Run, Verdict
+from .run_in_file import NightInputs, Preflight, RunInFile, Verdict
 from .savings import changed_counts
 
 Item = TypeVar("Item")
@@ -212,12 +212,12 @@ def _run_phase(
     processed.
     """
     interruption, before = night.interruption, count_now(night.path, tenants)
-    run = Run(preflight, night.now, options, interruption)
+    run = RunInFile(preflight, night.now, options, interruption)
     with run.writing() as file:
         with run.working():
             for step in steps:
                 # Late in a night signals no longer interrupt, so poll.
-                if interruption.asked:
+                if interruption.requested:
                     run.interrupted = True
                     break
                 with interruption.limited():

@@ -140,11 +140,8 @@ class Preflight:
         return {"backup": self.backup.name} if self.backup else {}
 
 
-class Run:
-    """A run as the ledger records it.
-
-    It begins with its first write, so that a run that does nothing leaves no trace.
-    """
+class RunInFile:
+    """A run that starts with its first write, so that a no-op night leaves no trace."""
 
     def __init__(
         self,

@@ -28,7 +28,7 @@ from slowwave.store.records import timestamp
 
 from .memory_limit import refuse_without_room
 from .outcome import Outcome
-from .run_in_file import NightInputs, Preflight, Run
+from .run_in_file import NightInputs, Preflight, RunInFile
 
 if TYPE_CHECKING:
     from slowwave.consolidation.snapshot.tenant_view import TenantView
@@ -148,7 +148,7 @@ def _plan_tenants(
 
 
 def save_findings(
-    night: NightInputs, first: Findings, outcome: Outcome, run: Run, preflight: Preflight
+    night: NightInputs, first: Findings, outcome: Outcome, run: RunInFile, preflight: Preflight
 ) -> Outcome:
     """Save the findings, and mark the tenants as idle in which nothing is left to do.
 
@@ -192,7 +192,7 @@ def save_findings(
 
 def _wait_for(survey: Future[Findings], interruption: Interruption) -> Findings | None:
     """Wait for the findings of a survey; None if interrupted."""
-    while not interruption.asked:
+    while not interruption.requested:
         if wait([survey], _POLL_S).done:
             return survey.result()
     return None

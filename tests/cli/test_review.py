@@ -746,7 +746,7 @@ def test_an_interruption_at_a_commit_leaves_its_proposals_in_the_report(
             if statement == "COMMIT" and interruption._deferred:
                 commits.append(statement)
                 if len(commits) == 2:
-                    interruption.ask()
+                    interruption.request()
 
         file.conn.set_trace_callback(interrupt)
         approval = Approval(file, embedder, datetime.now(UTC), "approve", interruption=interruption)

@@ -31,7 +31,7 @@ from builders import (
 from cli_calls import Cli
 from nights import execute, picture, rows, unchanged
 
-from slowwave.consolidation.running.run_in_file import Preflight, Run
+from slowwave.consolidation.running.run_in_file import Preflight, RunInFile
 from slowwave.store import connection, migrations
 from slowwave.store.check import Health, check_file
 from slowwave.store.errors import FileHeld, StoreError, UnusableFile
@@ -580,7 +580,7 @@ def test_a_removed_or_replaced_file_is_not_written(
 def test_a_run_ends_when_its_file_is_replaced(memory_file: Path) -> None:
     put(memory_file, a_memory("m-1"), a_memory("of-the-other"))
     preflight = Preflight(memory_file, None, NOW)
-    run = Run(preflight, NOW, {})
+    run = RunInFile(preflight, NOW, {})
     vector = [("m-1", "hash", b"\x00\x00\x80\x3f")]
     run.store_vectors("a model", vector)
     replace_file(memory_file)

@@ -206,11 +206,11 @@ class Mirror:
     def apply(self, planned: Sequence[Result], now: datetime) -> None:
         """Apply the plan of a dry run to this copy, as the night does."""
         from slowwave.consolidation.running.apply import apply_proposal
-        from slowwave.consolidation.running.run_in_file import Run
+        from slowwave.consolidation.running.run_in_file import RunInFile
 
         model = self.format.model
         with open_writing(self.state) as file:
-            run = Run(file, now, {})
+            run = RunInFile(file, now, {})
             with run.writing(), file.transaction():
                 for result in planned:
                     proposal, vector = result.proposal, None

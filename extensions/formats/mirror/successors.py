@@ -8,7 +8,7 @@ from contextlib import nullcontext
 from dataclasses import replace
 from datetime import datetime
 
-from slowwave.consolidation.running.run_in_file import Run
+from slowwave.consolidation.running.run_in_file import RunInFile
 from slowwave.store.entities import read_memory_entities, record_scans, store_entities
 from slowwave.store.file import MemoryFile
 from slowwave.store.ledger import Decision, record_decision
@@ -36,7 +36,7 @@ def renew(
     }
     if not renewals:
         return ()
-    run = Run(file, now, {"only": "update"})
+    run = RunInFile(file, now, {"only": "update"})
     recorded = run.recorded(tenants(file), ["applied"] * len(renewals))
     with recorded if run_id is None else nullcontext(), file.transaction():
         for key, (memory, proposal) in renewals.items():

@@ -13,7 +13,7 @@ from pydantic import ValidationError
 
 from slowwave.consolidation.model.model_writer import ModelWriter
 from slowwave.consolidation.progress import Progress
-from slowwave.consolidation.running.run_in_file import Preflight, Run, run_report
+from slowwave.consolidation.running.run_in_file import Preflight, RunInFile, run_report
 from slowwave.consolidation.runtime.interruption import InterruptedEarly, Interruption, OutOfTime
 from slowwave.consolidation.runtime.threads import run_in_thread
 from slowwave.consolidation.text.tokens import count_tokens
@@ -107,7 +107,7 @@ def compress_experiences(
             if isinstance(writer, ModelWriter) and due.tasks:
                 run_in_thread(writer.make_ready)
             shown = {"experience": COMPRESSOR, **options.shown}
-            run = Run(preflight, now, shown, interruption)
+            run = RunInFile(preflight, now, shown, interruption)
             return _compress_due(path, run, embedder, writer, options, due, progress, interruption)
     except KeyboardInterrupt:
         interruption.close()
@@ -116,7 +116,7 @@ def compress_experiences(
 
 def _compress_due(
     path: Path,
-    run: Run,
+    run: RunInFile,
     embedder: Embedder,
     writer: Writer,
     options: ExperienceOptions,
@@ -227,5 +227,5 @@ def _draft_each(
             question = experience_question(writer.models.writer, task, shown)
             yield Compressed(task, "planned", tokens=question.tokens)
     if dialogues:
-        for results in writer.ask(iter(dialogues), answers):
+        for results in writer.run_dialogues(iter(dialogues), answers):
             yield from results

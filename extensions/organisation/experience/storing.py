@@ -6,7 +6,7 @@ from dataclasses import asdict
 
 from slowwave.consolidation.facts.specifics import names_in
 from slowwave.consolidation.proposals import derived_trust
-from slowwave.consolidation.running.run_in_file import Run
+from slowwave.consolidation.running.run_in_file import RunInFile
 from slowwave.consolidation.vectors.embedder import Embedder
 from slowwave.store.exchange import new_memory
 from slowwave.store.ledger import Decision, record_decision
@@ -17,7 +17,7 @@ from slowwave.store.vectors import to_blob
 from .compression import COMPRESSOR, Learned
 
 
-def store(run: Run, embedder: Embedder, learned: Learned, last: Memory | None) -> str:
+def store(run: RunInFile, embedder: Embedder, learned: Learned, last: Memory | None) -> str:
     """Write lessons in one transaction, and return the id of the memory.
 
     last: the earlier lessons of the task, which are superseded unless they are protected.

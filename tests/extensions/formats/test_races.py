@@ -23,7 +23,7 @@ from nights import execute
 
 from slowwave.consolidation.proposals import Draft, Proposal, Result
 from slowwave.consolidation.running.apply import apply_proposal
-from slowwave.consolidation.running.run_in_file import Run
+from slowwave.consolidation.running.run_in_file import RunInFile
 from slowwave.consolidation.vectors.embedder import SentenceEmbedder
 from slowwave.extensions.formats.base import Change, Format, OpenFile, Written
 from slowwave.extensions.formats.known_formats import format_named
@@ -245,7 +245,7 @@ def a_night(mirror: Mirror, agent: Agent, groups: list[tuple[bool, int, int]]) -
         agent.reach("planned")
         for result in results:
             with open_writing(mirror.state) as file, file.transaction():
-                run = Run(file, NOW, {})
+                run = RunInFile(file, NOW, {})
                 run.id = run_id
                 apply_proposal(file, run, result, {})
             agent.reach("applied")
