@@ -194,8 +194,8 @@ class _Stages:
             usage=executed.usage,
             asked=executed.asked,
             run_id=self._run.recorded_id,
-            interrupted=executed.interrupted,
-            broken_off=executed.broken_off,
+            interrupted=self._run.interrupted,
+            broken_off=self._run.broken_off,
             earlier=self._earlier_proposals,
         )
         # What was applied is reported even so; the ledger shows the run as interrupted.

@@ -21,7 +21,6 @@ from slowwave.consolidation.runtime.threads import run_in_thread
 from slowwave.consolidation.thresholds import LOW_COHESION
 from slowwave.consolidation.vectors.embedder import Embedder, refuse_another_space
 from slowwave.consolidation.writing.writer import AnswerStore, Job
-from slowwave.store.errors import SlowwaveError
 from slowwave.store.file import MemoryFile, open_reading
 from slowwave.store.memories import Counts
 from slowwave.store.records import content_hash
@@ -49,9 +48,6 @@ class ExecutionResult:
     usage: Usage
     # The counts after the applied proposals, or those that a real run would apply.
     after: Counts
-    interrupted: bool = False
-    # Why the run could not go on, after something was applied.
-    broken_off: SlowwaveError | None = None
 
     @property
     def applicable(self) -> list[Proposal]:
@@ -103,9 +99,8 @@ class Execution:
                 second_plan, second_views = plan_again(answered)
                 self._views = {view.tenant: view for view in second_views}
                 self._execute(second_plan)
-        broken_off = run.broken_off
-        state: State = "failed" if broken_off else "skipped"
-        why = broken_off.message if broken_off else "the run was interrupted"
+        state: State = "failed" if run.broken_off else "skipped"
+        why = run.broken_off.message if run.broken_off else "the run was interrupted"
         self._views = views
         unfinished = [proposal for proposal in plan.proposals if proposal.id not in self._results]
         self._add_results(Result(proposal, state, why) for proposal in unfinished)
@@ -118,8 +113,6 @@ class Execution:
             asked=tuple((unasked | self._asked).values()),
             usage=self._usage,
             after=self._counts,
-            interrupted=run.interrupted,
-            broken_off=broken_off,
         )
 
     def _rehearse(self, plan: Plan) -> ExecutionResult:

@@ -322,6 +322,22 @@ def test_each_report_counts_queued_and_read_parts(
     assert parts == {("read",): 1, ("waiting",): 0}
 
 
+def test_an_ingest_does_not_count_what_agents_add_meanwhile(
+    memory_file: Path, chat: Path, ask: Cli, server: ModelServer
+) -> None:
+    answer = remembering(LYON)
+
+    def respond(asked: Asked) -> Reply:
+        fill(memory_file, ["The kettle is new."])
+        reply: Reply = answer(asked)
+        return reply
+
+    server.responder = respond
+    read = ask(chat).json
+    assert (read["before"]["active"], read["after"]["active"]) == (0, 1)
+    assert len(contents(memory_file)) > 1
+
+
 def test_conversations_and_the_night_share_one_budget(
     memory_file: Path, chat: Path, night: Cli, cli: Cli, server: ModelServer
 ) -> None:
