@@ -70,7 +70,7 @@ class Correction:
 class Corrector:
     """Applies the corrections of a person or an agent to the memories of one file.
 
-    A memory that leaves does so with its copies: active ones with the same text, in any spelling
+    A memory that leaves does so with its copies: active ones with the same text, however written,
     or with an introduction such as "User said that". The methods raise `StoreError`, with nothing
     changed: also if a memory is not active, or if an agent would supersede, retract or unpin a
     memory that is human, pinned or core.
@@ -298,7 +298,7 @@ class Corrector:
 
 
 def _is_copy(text: str, wrong: Mapping[str, str]) -> bool:
-    """Whether a text is a wrong one in another spelling. wrong: their letters, by text."""
+    """Whether a text is a wrong one written differently. wrong: their letters, by text."""
     letters = _letters(text)
     similar_texts = [
         wrong_text
@@ -314,5 +314,5 @@ def _is_copy(text: str, wrong: Mapping[str, str]) -> bool:
 
 
 def _letters(text: str) -> str:
-    """Return the letters and digits of a text, which other spellings only put something before."""
+    """Return the letters and digits of a text; an introduction only comes before them."""
     return _NO_LETTERS.sub("", text.casefold()) or text
