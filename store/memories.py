@@ -52,6 +52,20 @@ class Counts:
     characters: int
     tokens: int
 
+    def changed_by(self, before: Counts, after: Counts) -> Counts:
+        """Return these counts with what changed from `before` to `after`."""
+        layers = {
+            layer: count + after.layers[layer] - before.layers[layer]
+            for layer, count in self.layers.items()
+        }
+        return Counts(
+            self.active + after.active - before.active,
+            self.superseded + after.superseded - before.superseded,
+            layers,
+            self.characters + after.characters - before.characters,
+            self.tokens + after.tokens - before.tokens,
+        )
+
 
 @dataclass(frozen=True)
 class LongMemory:
@@ -161,8 +175,8 @@ def _read_loadable(file: MemoryFile, where: str, values: Sequence[object]) -> li
 def read_observed(file: MemoryFile, tenant: str, now: str) -> list[Memory]:
     """Return the observed memories of a tenant, not the derived ones, ordered by id.
 
-    Includes superseded and purged ones, which show when a text was last stated, and what a person
-    separated. Omits expired and too long memories.
+    Includes active memories, and those that were superseded, purged or archived by a limit, because
+    they lead from one memory to its successor. Omits expired and too long memories.
     """
     memories = _read_loadable(
         file,

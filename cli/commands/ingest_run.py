@@ -81,7 +81,7 @@ class IngestRun:
             for path, state in _quiet(folder, interval_s):
                 if states.get(path) != state and self._is_read(path):
                     states[path] = state
-                if signals.asked:
+                if signals.requested:
                     raise typer.Exit(signals.code or Code.INTERRUPTED)
                 # A signal that ends a run must also end the wait for the next one.
                 signals.open()

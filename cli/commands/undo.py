@@ -17,7 +17,6 @@ from slowwave.cli.views.run import describe_forgotten
 from slowwave.store.ageing import restore_memory
 from slowwave.store.errors import Ambiguous, NotFound, StoreError
 from slowwave.store.file import MemoryFile, open_reading
-from slowwave.store.intake import DROPPED
 from slowwave.store.ledger import Decision, read_pending
 from slowwave.store.places import Place
 from slowwave.store.records import Memory, timestamp
@@ -38,7 +37,7 @@ class _Undone:
 
     chosen: Undoable
     keys: list[str]
-    waiting: list[str]
+    pending: list[str]
     # The pending ones that cannot be applied, since their memories have changed.
     stale: list[str]
 
@@ -113,7 +112,7 @@ def undo(
         run=chosen.run_id,
         runs=[] if chosen.run is None else [chosen.run_id],
         proposals=undone.keys,
-        waiting=undone.waiting,
+        waiting=undone.pending,
         stale=undone.stale,
         forgotten_at=chosen.forgotten_at,
     )
@@ -146,10 +145,10 @@ def _undo(opened: MemoryFile, prefix: str | None) -> _Undone | Memory:
             sentence = f"There is no run, proposal or memory '{prefix}' in {opened.path}."
             raise NotFound(sentence, error.hint) from None
     keys = chosen.undo(opened, now)
-    pending = {proposal.key for proposal in read_pending(opened)}
-    waiting = [key for key in keys if key in pending]
-    outdated = {proposal.id for proposal in read_earlier(opened, ()).outdated} if waiting else ()
-    return _Undone(chosen, keys, waiting, [key for key in waiting if key in outdated])
+    pending_keys = {proposal.key for proposal in read_pending(opened)}
+    pending = [key for key in keys if key in pending_keys]
+    outdated = {proposal.id for proposal in read_earlier(opened, ()).outdated} if pending else ()
+    return _Undone(chosen, keys, pending, [key for key in pending if key in outdated])
 
 
 def _report_restored(memory: Memory, place: Place, dry_run: bool, output: OutputOptions) -> None:
@@ -161,27 +160,24 @@ def _report_restored(memory: Memory, place: Place, dry_run: bool, output: Output
 
 def _next_steps(undone: _Undone) -> Iterator[str]:
     """Yield what the next run or ingest does with what was undone."""
-    chosen, waiting, stale = undone.chosen, len(undone.waiting), len(undone.stale)
+    chosen, pending, stale = undone.chosen, len(undone.pending), len(undone.stale)
     options = {} if chosen.run is None else chosen.run.options
     if chosen.forgotten_at is not None:
         yield describe_forgotten(chosen.forgotten_at)
     if stale:
         count = counted(stale, "proposal is stale", "proposals are stale")
         yield f"{count}: other changes conflict with it. The next run plans these memories again."
-    if waiting > stale:
-        count = counted(waiting - stale, "proposal is", "proposals are")
+    if pending > stale:
+        count = counted(pending - stale, "proposal is", "proposals are")
         yield f"{count} pending again: slowwave review FILE"
-    if chosen.messages and DROPPED not in options:
+    if chosen.messages:
         yield "The next ingest of these conversations reads them again."
-    if {"taken_up", DROPPED} & options.keys():
-        yield (
-            "Parts of conversations are queued for a model again. To drop them instead: "
-            "slowwave ingest FILE --drop PART"
-        )
+    if "taken_up" in options:
+        yield "Parts of conversations are queued for a model again."
     if "experience" in options:
         yield "The same traces are not compressed again."
-    elif (planned := len(_planned(chosen))) > waiting:
-        they = "The rest" if waiting else "It" if planned == 1 else "They"
+    elif (planned := len(_planned(chosen))) > pending:
+        they = "The rest" if pending else "It" if planned == 1 else "They"
         yield (
             f"{they} will not be proposed again, unless you run: "
             "slowwave maintain FILE --reconsider"
@@ -217,8 +213,5 @@ def _named(chosen: Undoable) -> str:
     if not parts:
         read = counted(chosen.messages, "message")
         queued = counted(chosen.parts, "conversation part")
-        is_dropped = chosen.run is not None and DROPPED in chosen.run.options
-        did = "dropping" if is_dropped else "queuing"
-        is_read = chosen.messages and not is_dropped
-        parts.append(f"the reading of {read}" if is_read else f"the {did} of {queued}")
+        parts.append(f"the reading of {read}" if chosen.messages else f"the queuing of {queued}")
     return f"{' and '.join(parts)} of run {chosen.run_id}"

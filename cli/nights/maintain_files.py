@@ -79,7 +79,7 @@ class Night:
         try:
             for place in places:
                 codes.append(self._maintain_next(place, results))
-                if signals_of_this_command().asked:
+                if signals_of_this_command().requested:
                     break
         finally:
             self.output.result("maintain", files=results)
@@ -249,7 +249,7 @@ def write_back(
     try:
         if not dry_run:
             withdrawn = place.write_back()
-            outcome = without_withdrawn(outcome, withdrawn, memory_file, options.tenants)
+            outcome = without_withdrawn(outcome, withdrawn, memory_file)
         is_complete = options.consolidate and not (outcome.interrupted or outcome.broken_off)
         if not is_complete or options.review == "always":
             return outcome, place.budget()

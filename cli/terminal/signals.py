@@ -30,7 +30,7 @@ class CaughtSignals(Interruption):
         if self.number is None:
             self.number = number
             signal.setitimer(signal.ITIMER_REAL, _REMINDER_INTERVAL_S, _REMINDER_INTERVAL_S)
-        self.ask()
+        self.request()
 
 
 _CAUGHT: ContextVar[CaughtSignals] = ContextVar("caught")

@@ -167,6 +167,9 @@ def _read_parts(parts: QueuedPartsResult) -> Iterator[str]:
     if parts.unread:
         count = counted(parts.unread, "conversation part is", "conversation parts are")
         yield f"  ! {count} still queued, {backlog_age(parts.backlog)}: {parts.why}"
-        yield with_file("  List or drop queued parts: slowwave ingest FILE --waiting")
+        yield with_file(
+            "  Let another model read them: slowwave maintain FILE --model NAME. Or undo the run "
+            "that queued them: slowwave log FILE"
+        )
     for run in parts.runs if parts.read else ():
         yield with_file(f"Undo it with: slowwave undo FILE {run}")

@@ -10,7 +10,7 @@ from slowwave.cli.terminal.output import clean, shortened, table_of
 from slowwave.cli.terminal.wording import counted, parts_queued
 from slowwave.store.ageing import PHASE, STATUS_AFTER
 from slowwave.store.errors import NotFound
-from slowwave.store.intake import DROPPED, INGESTED, UNREAD
+from slowwave.store.intake import INGESTED, UNREAD
 from slowwave.store.journal_form import FORGOTTEN
 from slowwave.store.ledger import DECIDED, Run, read_latest_by_prefix, read_run, read_runs
 from slowwave.store.prefixes import MIN_PREFIX
@@ -129,10 +129,6 @@ def effects_of(run: Run, active_again: Sequence[str], forgotten_at: str | None) 
             yield f"{counted(int(number_in(report, what)), 'memory', 'memories')} {what}."
     if isinstance(why := run.options.get(FORGOTTEN), str):
         yield clean(f"Reason: {why}")
-    if DROPPED in run.options:
-        parts = counted(int(number_in(report, DROPPED)), "part")
-        part_ids = clean(", ".join(map(str, run.options[DROPPED])))
-        yield f"{parts} of conversations queued for a model, dropped: {part_ids}."
     if unread := report.get(UNREAD):
         yield clean(f"{parts_queued(len(unread))} for a model: {unread[0]['why']}")
     for reason in report.get("reasons", ()):
@@ -194,7 +190,5 @@ def _writer_of(run: Run) -> str:
         return f"none ({_DECIDED.get(str(options[DECIDED]), 'review')})"
     if PHASE in options:
         return f"none ({options[PHASE]})"
-    if DROPPED in options:
-        return "none (drop)"
     writer = str(options.get("model") or "no model")
     return f"{writer} (conversations)" if INGESTED in options else writer

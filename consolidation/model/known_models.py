@@ -34,7 +34,7 @@ def refuse_unready(endpoint: Endpoint) -> None:
     if key.strip() and re.fullmatch(r"[!-~]+", key) is None:
         raise ModelError(
             f"The key in {variable} has a character that no key has, such as a line break.",
-            "Set it again, without blanks and line breaks (CRLF, if it is from a file).",
+            "Set it again, without whitespace or line breaks (CRLF, if it is from a file).",
         )
     if provider is None or not (endpoint.api_base or key.strip()):
         # In a thread, since an import that is interrupted breaks later ones.

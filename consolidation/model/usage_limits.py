@@ -131,9 +131,9 @@ class Call:
             self.stop()
 
 
-def usage_of(answer: Answer, calls: int = 0, cached: int = 0) -> Usage:
+def usage_of(answer: Answer, calls: int = 0) -> Usage:
     """Return the usage of an answer."""
-    return Usage(calls, cached, answer.prompt_tokens, answer.completion_tokens, answer.cost_usd)
+    return Usage(calls, 0, answer.prompt_tokens, answer.completion_tokens, answer.cost_usd)
 
 
 class UsageMeter:
@@ -179,10 +179,9 @@ class UsageMeter:
 
     def end(self, call: Call, outcome: Answer | BaseException) -> None:
         """Replace the estimate of a call by the usage of its last answer."""
-        # An answer without a request came from a recording.
         last = Usage(call.requests)
         if not isinstance(outcome, BaseException):
-            last = usage_of(outcome, call.requests, cached=int(not call.requests))
+            last = usage_of(outcome, call.requests)
         call.used += last
         with self._lock:
             self._in_flight.remove(call)

@@ -30,7 +30,7 @@ from slowwave.store.records import (
 )
 
 from .kept_proposal import to_json
-from .run_in_file import RunRecord
+from .run_in_file import RunInFile
 
 # The maximum number of sources per transaction. With a transaction per proposal the disk takes most
 # of the time; with this many, other writers wait for about 20 ms.
@@ -52,7 +52,7 @@ def in_batches(results: Sequence[Result]) -> Iterator[list[Result]]:
         yield batch
 
 
-def apply_proposal(file: MemoryFile, run: RunRecord, checked: Result) -> Result:
+def apply_proposal(file: MemoryFile, run: RunInFile, checked: Result) -> Result:
     """Apply a checked proposal in the caller's transaction.
 
     If a source changed since the plan was made, or if the database rejects a change, only the
@@ -64,7 +64,7 @@ def apply_proposal(file: MemoryFile, run: RunRecord, checked: Result) -> Result:
     if why is not None:
         result = replace(checked, state="stale", why=why)
     else:
-        changes = ProposalChanges(file, run.run_id, proposal.id, timestamp(run.now))
+        changes = ProposalChanges(file, run.id, proposal.id, timestamp(run.now))
         try:
             with file.savepoint():
                 derived = _write(changes, run, checked, sources)
@@ -75,7 +75,7 @@ def apply_proposal(file: MemoryFile, run: RunRecord, checked: Result) -> Result:
     return result
 
 
-def record(file: MemoryFile, run: RunRecord, result: Result) -> None:
+def record(file: MemoryFile, run: RunInFile, result: Result) -> None:
     """Record a proposal's result in the ledger, in the caller's transaction.
 
     A pending one is kept whole.
@@ -92,7 +92,7 @@ def record(file: MemoryFile, run: RunRecord, result: Result) -> None:
     record_decision(
         file,
         Decision(
-            run_id=run.run_id,
+            run_id=run.id,
             key=proposal.id,
             operation=proposal.operation,
             tenant=proposal.tenant,
@@ -145,7 +145,7 @@ def find_stale(result: Result, memories: Mapping[str, Memory]) -> str | None:
 
 
 def _write(
-    changes: ProposalChanges, run: RunRecord, result: Result, sources: Sequence[Memory]
+    changes: ProposalChanges, run: RunInFile, result: Result, sources: Sequence[Memory]
 ) -> str | None:
     """Write the rows of a proposal; return the id of the new memory, if one was inserted.
 
@@ -182,7 +182,7 @@ def _vector_of(result: Result) -> tuple[str, bytes]:
     return result.vector
 
 
-def _build_memory(run: RunRecord, proposal: Proposal, sources: Sequence[Memory]) -> Memory:
+def _build_memory(run: RunInFile, proposal: Proposal, sources: Sequence[Memory]) -> Memory:
     kinds = Counter(memory.kind for memory in sources)
     kind = min(kinds, key=lambda name: (-kinds[name], name))
     if proposal.operation == "extract" and kind != "preference":
@@ -228,12 +228,12 @@ def _marks_of(proposal: Proposal, sources: Sequence[Memory]) -> dict[str, Any]:
     return {name: value for name, value in marks.items() if value}
 
 
-def _derived_id(run: RunRecord, proposal: Proposal) -> str:
+def _derived_id(run: RunInFile, proposal: Proposal) -> str:
     """Return a UUIDv7 whose random part is a hash of run and proposal, so it is reproducible."""
     from uuid6 import UUID
 
     milliseconds = int(run.now.timestamp() * 1000)
-    seed = hashlib.sha256(f"{run.run_id} {proposal.id}".encode()).digest()[:10]
+    seed = hashlib.sha256(f"{run.id} {proposal.id}".encode()).digest()[:10]
     return str(UUID(int=(milliseconds << 80) | int.from_bytes(seed, "big"), version=7))
 
 

@@ -24,7 +24,7 @@ from slowwave.store.records import timestamp
 
 from .memory_limit import refuse_without_room
 from .outcome import Outcome
-from .run_in_file import NightInputs, RunInFile
+from .run_in_file import NightInputs, Preflight, RunInFile
 
 if TYPE_CHECKING:
     from slowwave.consolidation.snapshot.tenant_view import TenantView
@@ -143,7 +143,9 @@ def _plan_tenants(
     return run_in_thread(plan)
 
 
-def save_findings(night: NightInputs, first: Findings, outcome: Outcome, run: RunInFile) -> Outcome:
+def save_findings(
+    night: NightInputs, first: Findings, outcome: Outcome, run: RunInFile, preflight: Preflight
+) -> Outcome:
     """Save the findings, and mark the tenants as idle in which nothing is left to do.
 
     first: the findings of the run's own survey. If they do not tell what is left after the run's
@@ -164,7 +166,7 @@ def save_findings(night: NightInputs, first: Findings, outcome: Outcome, run: Ru
     )
     try:
         with interruption.limited():
-            run.preflight.refuse_damaged()
+            preflight.refuse_damaged()
             marks.save(first)
             # Expiry and ingest come before the survey.
             retired = (outcome.purged.run_id, outcome.archived and outcome.archived.run_id)
@@ -186,7 +188,7 @@ def save_findings(night: NightInputs, first: Findings, outcome: Outcome, run: Ru
 
 def _wait_for(survey: Future[Findings], interruption: Interruption) -> Findings | None:
     """Wait for the findings of a survey; None if interrupted."""
-    while not interruption.asked:
+    while not interruption.requested:
         if wait([survey], _POLL_S).done:
             return survey.result()
     return None

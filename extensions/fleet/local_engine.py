@@ -106,7 +106,7 @@ class LocalEngine:
                     receipt = future.result()
                     del submitted[future]
                     yield receipt
-                if interruption.asked:
+                if interruption.requested:
                     raise KeyboardInterrupt
         except BrokenProcessPool:
             unfinished.extend(submitted.values())
@@ -131,7 +131,7 @@ def _one_after_the_other(
         # The run of this file has ended; the fleet's goes on, and signals count.
         interruption.open()
         interruption.close()
-        if interruption.asked:
+        if interruption.requested:
             raise KeyboardInterrupt
 
 

@@ -35,7 +35,7 @@ class Undoable:
     aged: int = 0
     # How many messages of conversations it marked as read.
     messages: int = 0
-    # How many parts of conversations it queued, read or dropped.
+    # How many parts of conversations it queued or read.
     parts: int = 0
     # When memories of it were last forgotten, which no undo restores; None if none were.
     forgotten_at: str | None = None

@@ -737,14 +737,16 @@ def test_a_run_repeats_a_damaged_proposal(waiting: Path, cli: Cli, is_kept: bool
 def test_an_interruption_at_a_commit_leaves_its_proposals_in_the_report(
     waiting: Path, cli: Cli, embedder: SentenceEmbedder
 ) -> None:
-    interruption = Interruption()
+    interruption, commits = Interruption(), list[str]()
     with maintenance_lock(waiting), open_writing(waiting) as file:
         results = [pending.result for pending in read_queue(file)]
 
         def interrupt(statement: str) -> None:
-            # Of the transactions, only those of proposals are deferred.
+            # The beginning of the run is deferred, and then the transactions of proposals.
             if statement == "COMMIT" and interruption._deferred:
-                interruption.ask()
+                commits.append(statement)
+                if len(commits) == 2:
+                    interruption.request()
 
         file.conn.set_trace_callback(interrupt)
         approval = Approval(file, embedder, datetime.now(UTC), "approve", interruption=interruption)

@@ -82,7 +82,7 @@ def test_an_interrupted_run_keeps_applied_proposals(
 def test_an_interruption_comes_after_a_block_that_defers_it() -> None:
     interruption, noted = Interruption(), []
     with pytest.raises(KeyboardInterrupt), interruption.deferred():
-        interruption.ask()
+        interruption.request()
         noted.append("committed")
     assert noted == ["committed"]
 

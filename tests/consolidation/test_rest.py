@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import gc
+import json
 import sqlite3
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import asdict
 from datetime import timedelta
 from functools import cache
 from itertools import count, islice
@@ -217,6 +219,15 @@ class Meanwhile(Progress):
         """Execute it."""
         if name == "applying":
             execute(self._path, self._statement)
+
+
+def test_a_run_counts_only_its_own_effect(settled: Path, embedder: SentenceEmbedder) -> None:
+    fill(settled, [memory(pool()[0], 500, embedder)])
+    meanwhile = Meanwhile(settled, "INSERT INTO memories (content) VALUES ('The kettle is new.')")
+    outcome = run_cycle(inputs_of(settled, embedder, progress=meanwhile))
+    assert outcome.after.active == outcome.before.active - 1
+    (run,) = rows(settled, "SELECT report FROM runs WHERE id = ?", outcome.run_id)
+    assert json.loads(run["report"])["after"] == asdict(outcome.after)
 
 
 @pytest.mark.parametrize(

@@ -51,7 +51,7 @@ def why_failed(model: str, base: str) -> str:
     messages = [{"role": "user", "content": "What is old?"}]
     question = Question(model, WRITE, messages, Estimate(10, 10))
     with pytest.raises(CallFailed) as failed:
-        opened.ask(Call(meter, question, 10))
+        opened.answer(Call(meter, question, 10))
     return str(failed.value)
 
 

@@ -70,7 +70,6 @@ CALLS: dict[str, list[str]] = {
     "ingest": [
         "ingest {file} {talk}",
         "ingest {file} {talk} --again --dry-run",
-        "ingest {file} --waiting",
     ],
     "maintain": [
         "maintain {file} --phase all --dry-run --plan-out {folder}/plan.json",

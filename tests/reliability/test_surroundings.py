@@ -369,7 +369,7 @@ def test_a_redirect_is_reported_and_not_followed(model: str, status: int) -> Non
             messages = [{"role": "user", "content": "The user's secret."}]
             question = Question(model, WRITE, messages, Estimate(10, 10))
             with pytest.raises(ModelRefuses, match=rf"redirects \(HTTP {status}\)"):
-                opened.ask(Call(meter, question, 10))
+                opened.answer(Call(meter, question, 10))
         assert decoy.requests == []
         assert len(server.requests) == 1
 

@@ -33,6 +33,7 @@ from slowwave.consolidation.recall.index import RecallIndex, read_recallable_of
 from slowwave.consolidation.recall.search import SearchQuery, search
 from slowwave.consolidation.running.outcome import Outcome
 from slowwave.consolidation.running.phases import purge_memories
+from slowwave.consolidation.running.run_in_file import Preflight
 from slowwave.consolidation.vectors.embedder import SentenceEmbedder
 from slowwave.store.errors import StoreError
 from slowwave.store.exchange import export_lines, import_lines
@@ -333,13 +334,14 @@ def test_an_interrupted_purge_stops_and_a_later_one_finishes(
         purgeable = find_purgeable(file, ["default"], NOW)
     night = inputs_of(path, embedder)
     night.interruption.end()
-    night.interruption.ask()
-    ended = purge_memories(night, purgeable, ["default"])
+    night.interruption.request()
+    preflight = Preflight(path, None, NOW)
+    ended = purge_memories(night, purgeable, ["default"], preflight)
     assert (ended.ids, ended.why) == ((), "the run was interrupted")
     (row,) = rows(path, "SELECT outcome FROM runs WHERE id = ?", ended.run_id)
     assert row["outcome"] == "interrupted"
     assert purged(path)[0] == ("old",)
-    later = purge_memories(inputs_of(path, embedder), purgeable, ["default"])
+    later = purge_memories(inputs_of(path, embedder), purgeable, ["default"], preflight)
     assert (later.ids, later.why) == (("old",), None)
 
 

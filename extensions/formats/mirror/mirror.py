@@ -25,7 +25,6 @@ from slowwave.store.lock import maintenance_lock
 from slowwave.store.memories import read_memories
 from slowwave.store.opening import open_database
 from slowwave.store.places import Budget
-from slowwave.store.records import new_id
 from slowwave.store.undo.obstacles import Obstacle
 
 from .links import drop_images, format_of, keep_format
@@ -207,12 +206,12 @@ class Mirror:
     def apply(self, planned: Sequence[Result], now: datetime) -> None:
         """Apply the plan of a dry run to this copy, as the night does."""
         from slowwave.consolidation.running.apply import apply_proposal
-        from slowwave.consolidation.running.run_in_file import RunRecord
+        from slowwave.consolidation.running.run_in_file import RunInFile
 
-        run, model = RunRecord(new_id(), now), self.format.model
+        model = self.format.model
         with open_writing(self.state) as file:
-            run.begin(file, {})
-            with file.transaction():
+            run = RunInFile(file, now, {})
+            with run.writing(), file.transaction():
                 for result in planned:
                     proposal, vector = result.proposal, None
                     if model is not None and not proposal.keeps_text:

@@ -596,7 +596,6 @@ def test_ingest_exits_11_for_a_locked_file_and_10_for_a_missing_one(
 ) -> None:
     with maintenance_lock(memory_file):
         assert cli("ingest", memory_file, chat).code == 11
-        assert cli("ingest", memory_file, "--drop", "all").code == 11
     assert cli("ingest", memory_file.with_name("none.db"), chat).code == 10
     cli("ingest", chat, chat).ends(10, "is not a memory file")
 

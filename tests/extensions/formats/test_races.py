@@ -23,7 +23,7 @@ from nights import execute
 
 from slowwave.consolidation.proposals import Draft, Proposal, Result
 from slowwave.consolidation.running.apply import apply_proposal
-from slowwave.consolidation.running.run_in_file import RunRecord
+from slowwave.consolidation.running.run_in_file import RunInFile
 from slowwave.consolidation.vectors.embedder import SentenceEmbedder
 from slowwave.extensions.formats.base import Change, Format, OpenFile, Written
 from slowwave.extensions.formats.known_formats import format_named
@@ -227,7 +227,7 @@ def a_night(mirror: Mirror, agent: Agent, groups: list[tuple[bool, int, int]]) -
     with mirror.held(NOW):
         agent.removed_meanwhile.clear()
         agent.reach("pulled")
-        run = RunRecord(a_run(mirror.state, f"run-{agent.night}", NOW), NOW)
+        run_id = a_run(mirror.state, f"run-{agent.night}", NOW)
         with open_reading(mirror.state) as file:
             memories = list(read_memories(file, status="active"))
         results = []
@@ -245,10 +245,12 @@ def a_night(mirror: Mirror, agent: Agent, groups: list[tuple[bool, int, int]]) -
         agent.reach("planned")
         for result in results:
             with open_writing(mirror.state) as file, file.transaction():
+                run = RunInFile(file, NOW, {})
+                run.id = run_id
                 apply_proposal(file, run, result)
             agent.reach("applied")
         mirror.settle(NOW)
-        for state, *texts in proposals_of(mirror, run.run_id):
+        for state, *texts in proposals_of(mirror, run_id):
             assert state == "stale" or agent.removed.isdisjoint(texts), texts
             assert state == "applied" or not agent.removed_meanwhile.isdisjoint(texts), texts
         agent.reach("written")

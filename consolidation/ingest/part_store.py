@@ -38,7 +38,7 @@ _MAX_IMPORTANCE = 5
 
 
 @dataclass(frozen=True)
-class MemoryWriter:
+class PartStore:
     """Decides which candidates become memories, and writes them in the caller's transactions."""
 
     known_memories: KnownMemories
