@@ -47,6 +47,7 @@ PANELS = {
     "Consolidate": {
         "maintain": "maintain:maintain",
         "review": "review:app",
+        "conflicts": "conflicts:app",
         "log": "log:log",
         "undo": "undo:undo",
     },
@@ -55,22 +56,22 @@ PANELS = {
         "add": "add:add",
         "ingest": "ingest:ingest",
         "import": "import_:import_",
-        "correct": "correct:correct",
+        "export": "export:export",
         "forget": "forget:forget_",
     },
-    "Operate": {"audit": "audit:audit", "check": "check:check", "mcp": "mcp:mcp"},
+    "Operate": {"check": "check:check", "mcp": "mcp:mcp"},
 }
 # Commands that only --help-all lists.
 MORE = {
     "Consolidate": {
-        "conflicts": "conflicts:app",
         "dream": "agent_rounds:dream",
         "questions": "agent_rounds:questions",
         "answer": "agent_rounds:answer",
         "eval": "eval_:eval_",
     },
-    "Read": {"rules": "rules:rules", "export": "export:export"},
-    "Operate": {"model-check": "model_check:model_check"},
+    "Read": {"rules": "rules:rules"},
+    "Operate": {"audit": "audit:audit", "model-check": "model_check:model_check"},
+    "Write": {"correct": "correct:correct"},
 }
 _CORE = {
     name: (place, {"rich_help_panel": panel, "hidden": panels is MORE})

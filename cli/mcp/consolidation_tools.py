@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import time
+from collections.abc import AsyncIterator, Callable, Sequence
+from contextlib import asynccontextmanager, suppress
+from contextvars import ContextVar
 from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Annotated, Any
 
+import anyio
 from pydantic import Field
 
+from slowwave.cli.terminal.progress_bars import STAGES
 from slowwave.cli.views.asked import queued_parts_as_json
 from slowwave.cli.views.memory import ids_in, read_views
 from slowwave.cli.views.proposal import ProposalView, view_pending, view_result
@@ -21,6 +26,7 @@ from slowwave.consolidation.agent import AgentMemory
 from slowwave.consolidation.agent.rounds import AgentAnswer
 from slowwave.consolidation.model.answer_forms import StatedGroup, StatedLeftOut
 from slowwave.consolidation.options import Review
+from slowwave.consolidation.progress import Progress
 from slowwave.consolidation.proposals import Operation
 from slowwave.consolidation.running.outcome import Outcome
 from slowwave.consolidation.writing.writer import Writer
@@ -34,6 +40,11 @@ ProposalId = Annotated[
 Limit = Annotated[int, Field(ge=1, le=1_000, description="Maximum proposals.")]
 MaxQuestions = Annotated[int, Field(ge=1, le=100, description="Maximum questions.")]
 Offset = Annotated[int, Field(ge=0, description="How many proposals to skip.")]
+# How often a client gets a report: many give up after a minute of silence.
+_INTERVAL_S = 2.0
+# The progress of the current tool call.
+PROGRESS: ContextVar[Progress | None] = ContextVar("PROGRESS", default=None)
+
 # The number of proposals of a night that are shown with their texts.
 _MAX_SHOWN = 10
 
@@ -68,7 +79,7 @@ class ConsolidationTools:
         pending = [] if survey else self._memory.waiting()
         if pending:
             return {"surveyed": False} | self._page(list(map(view_pending, pending)), limit, offset)
-        outcome = self._memory.consolidate(dry_run=True)
+        outcome = self._memory.consolidate(dry_run=True, progress=PROGRESS.get())
         windows = outcome.plan.undecided
         views = read_views(self._file, ids_in(window.sources for window in windows[:limit]))
         undecided = [
@@ -102,7 +113,7 @@ class ConsolidationTools:
         parts that are queued for a model; conversations has the outcome.
         """
         writer = self._writer_of()
-        outcome = self._memory.consolidate(dry_run, writer)
+        outcome = self._memory.consolidate(dry_run, writer, PROGRESS.get())
         usage = {"name": writer.model, "refused": writer.refused, **asdict(outcome.usage)}
         return self._outcome(outcome, limit) | {"model": usage}
 
@@ -112,7 +123,7 @@ class ConsolidationTools:
         It is stale if its memories have changed since. It only supersedes protected memories if the
         night that made it included them.
         """
-        decided = self._memory.apply(proposal_id)
+        decided = self._memory.apply(proposal_id, PROGRESS.get())
         proposals = list(map(view_result, decided.results))
         return {"run": decided.run_id} | self._page(proposals)
 
@@ -145,7 +156,7 @@ class ConsolidationTools:
         """
         group = StatedGroup(operation=operation, ids=ids, text=text, left_out=left_out or [])
         answer = None if check is None else {check.id: check.text}
-        proposed = self._memory.propose(group, answer)
+        proposed = self._memory.propose(group, answer, PROGRESS.get())
         results = [] if proposed.result is None else [view_result(proposed.result)]
         return {
             "faults": proposed.faults,
@@ -167,7 +178,7 @@ class ConsolidationTools:
         a fresh context that sees nothing but its messages, such as a subagent, never where the text
         was written. open: the number of open questions. Read-only.
         """
-        questions = self._memory.questions()
+        questions = self._memory.questions(PROGRESS.get())
         return open_questions_as_json(questions, limit)
 
     def consolidation_answer(
@@ -189,7 +200,7 @@ class ConsolidationTools:
         stale: the ids of questions that are no longer asked. known: those answered before.
         """
         texts = {answer.id: answer.text for answer in answers}
-        given_answers = self._memory.answer(texts, review)
+        given_answers = self._memory.answer(texts, review, PROGRESS.get())
         outcome = given_answers.outcome
         return {
             **given_as_json(given_answers, limit),
@@ -202,7 +213,7 @@ class ConsolidationTools:
         reason: Annotated[str, Field(min_length=1, description="Why not to apply it.")],
     ) -> dict[str, Any]:
         """Decline one proposal of consolidate_pending: no later run proposes it again."""
-        run_id = self._memory.decline(proposal_id, reason)
+        run_id = self._memory.decline(proposal_id, reason, PROGRESS.get())
         return {"run": run_id, "proposal": proposal_id, "state": "declined", "why": reason}
 
     def _outcome(self, outcome: Outcome, limit: int, offset: int = 0) -> dict[str, Any]:
@@ -240,3 +251,32 @@ class ConsolidationTools:
             "proposals": [shown_proposal(replace(view, memories=memories)) for view in shown],
             "tries_to_command": suspicious(texts),
         }
+
+
+class _LatestStage(Progress):
+    words = "reading the file"
+
+    def stage(self, name: str, done: int, total: int) -> None:
+        """Set how far a stage is."""
+        self.words = f"{STAGES[name]}: {done:,} of {total:,}" if total else STAGES[name]
+
+
+@asynccontextmanager
+async def reported_progress(context: Any) -> AsyncIterator[None]:
+    """Report `PROGRESS` to the client of a call while the block runs, if it asks for that."""
+    latest = _LatestStage()
+    PROGRESS.set(latest)
+
+    async def report() -> None:
+        began = time.monotonic()
+        with suppress(anyio.ClosedResourceError, anyio.BrokenResourceError):  # the client is gone
+            while True:
+                # The protocol wants a number that rises: the seconds.
+                seconds = round(time.monotonic() - began, 3)
+                await context.report_progress(seconds, None, latest.words)
+                await anyio.sleep(_INTERVAL_S)
+
+    async with anyio.create_task_group() as tasks:
+        tasks.start_soon(report)
+        yield
+        tasks.cancel_scope.cancel()

@@ -23,6 +23,7 @@ from slowwave.store.errors import StoreError
 from slowwave.store.records import Kind, Layer
 
 from .answers import feedback_as_json, hit_as_json, shown_run, suspicious
+from .consolidation_tools import PROGRESS
 from .hints import sentences
 
 Query = Annotated[str, Field(min_length=1, description="A question in plain words.")]
@@ -218,7 +219,7 @@ class Tools:
         stored = talk.keep(passed, can_repeat=True)
         outcome = None
         if read_now or talk.is_due(stored):
-            outcome = talk.read()
+            outcome = talk.read(PROGRESS.get())
         remembered = [] if outcome is None else outcome.remembered
         texts = {result.memory or "": result.content for result in remembered}
         return {

@@ -19,7 +19,7 @@ from slowwave.consolidation.thresholds import WIDE_SIMILARITY
 from slowwave.store.records import UNDATED
 
 _MIN_LEAVING = 2
-# A text that lacks at least so many values, and most of them, does not replace its memories. Of the
+# A text that lacks more values than this, and most of them, does not replace its memories. Of the
 # 411 drafts in the recordings of fixtures/quality, none lacks more than two.
 _MAX_MISSING = 2
 # What is copied from a note in Markdown, never written.

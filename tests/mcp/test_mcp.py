@@ -257,6 +257,21 @@ def test_protected_memories_are_superseded_only_if_the_night_included_them(
     in_this_process(conversation, filled, "--allow-writes")
 
 
+def test_progress_of_surveys_and_runs_is_reported(filled: Path) -> None:
+    async def conversation(client: Client) -> None:
+        for tool in ("consolidate_pending", "consolidate_run"):
+            heard: list[tuple[float, str | None]] = []
+
+            async def hear(progress: float, total: float | None, message: str | None) -> None:
+                heard.append((progress, message))  # noqa: B023 - it is called within this round
+
+            await client.call_tool(tool, {}, progress_callback=hear)
+            assert heard[0][1] == "reading the file"
+            assert heard == sorted(heard, key=lambda each: each[0])
+
+    in_this_process(conversation, filled, "--allow-writes")
+
+
 def test_a_run_is_previewed_executed_and_undone(filled: Path, model: tuple[str, ...]) -> None:
     before = picture(filled, ["memories"])
 

@@ -428,7 +428,7 @@ def test_a_missing_value_is_a_hint_for_the_checker(wiki: Agent) -> None:
     assert "14" in hint["words"]
 
 
-def test_a_text_without_most_values_is_rejected_whatever_a_checker_says(agent: Agent) -> None:
+def test_no_checker_approves_a_text_without_most_values(agent: Agent) -> None:
     agent.remember(
         daily([f"Boat {n} leaves pier {n + 20} at {n}:40." for n in range(7, 10)], "boat")
     )
