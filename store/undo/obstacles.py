@@ -52,7 +52,7 @@ class LaterChanges:
         return self._after(entry, self._by_row.get((entry.table, encode_row(entry.key)), []))
 
     def updates_after(self, entry: JournalEntry) -> Iterator[JournalEntry]:
-        """Yield the later updates and corrections of what superseded the memory of an entry."""
+        """Yield how later runs updated or corrected what superseded the memory of an entry."""
         successor, seen = entry.after.get("superseded_by"), set[str]()
         while successor is not None and successor not in seen:
             seen.add(successor)
@@ -94,9 +94,13 @@ class LaterChanges:
 
     @cached_property
     def _updates(self) -> set[tuple[str, str]]:
-        # Corrections are updates, too.
-        sql = "SELECT run_id, key FROM proposals WHERE operation = 'update' AND state = 'applied'"
-        return {(run, key) for run, key in self.file.tuples(sql)}
+        # Corrections are updates, too. Proposals of the same run can be undone in any order.
+        rows = self.file.tuples(
+            "SELECT run_id, key FROM proposals "
+            "WHERE operation = 'update' AND state = 'applied' AND run_id <> ?",
+            [self.run_id],
+        )
+        return {(run, key) for run, key in rows}
 
     @cached_property
     def _edges(self) -> dict[str, list[JournalEntry]]:
