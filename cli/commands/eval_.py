@@ -23,6 +23,7 @@ from slowwave.cli.terminal.output import table_of
 from slowwave.cli.terminal.progress_bars import shown_progress
 from slowwave.cli.terminal.signals import signals_of_this_command
 from slowwave.cli.terminal.wording import counted
+from slowwave.consolidation.evaluation.measures import Difference, differences, mean
 from slowwave.consolidation.options import CycleOptions
 from slowwave.consolidation.vectors.embedder import DEFAULT_MODEL, SentenceEmbedder
 from slowwave.store.places import Place
@@ -32,7 +33,6 @@ if TYPE_CHECKING:
 
     from rich.table import Table
 
-    from slowwave.consolidation.evaluation.measures import Difference
     from slowwave.consolidation.evaluation.trial import SearchResults, Trials
 
 
@@ -61,7 +61,6 @@ def eval_(
     """
     if ask and asking.model is None:
         raise typer.BadParameter("--ask requires --model.")
-    from slowwave.consolidation.evaluation.measures import differences
     from slowwave.consolidation.evaluation.questions import read_questions
     from slowwave.consolidation.evaluation.trial import Trials
 
@@ -113,7 +112,6 @@ def _as_json(
     trials: Trials, after: SearchResults, gains: Mapping[str, Difference]
 ) -> dict[str, Any]:
     """Return an evaluation for programs, as `eval --json` shows it."""
-    from slowwave.consolidation.evaluation.measures import mean
 
     def side(results: SearchResults) -> dict[str, Any]:
         return {
@@ -150,8 +148,6 @@ def _summary(trials: Trials, after: SearchResults) -> str:
 
 
 def _table(trials: Trials, after: SearchResults, gains: Mapping[str, Difference]) -> Table:
-    from slowwave.consolidation.evaluation.measures import mean
-
     columns = [
         mean(measured)
         for results in (trials.before, after)
