@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 import shlex
-from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -12,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from slowwave.cli.terminal.interpreter import shorten_turns_of_threads
+from slowwave.cli.terminal.output import Output
 from slowwave.consolidation.runtime.redaction import without_secrets
 from slowwave.consolidation.writing.writer import AGENT, BuiltInWriter, Writer
 
@@ -181,17 +181,16 @@ class ModelOptions:
             if self.max_cost is not None or monthly_usd is not None:
                 refuse_unpriced(asked_model)
 
-    def unlisted(self, recordings: Recordings | None) -> Iterator[str]:
-        """Yield a note for each model that litellm may not know, without importing litellm."""
-        from slowwave.consolidation.model.known_models import is_listed
+    def note_unlisted(self, recordings: Recordings | None, output: Output) -> None:
+        """Note each model that litellm may not know, without importing litellm."""
+        from slowwave.consolidation.model.known_models import provider_of
         from slowwave.consolidation.model.litellm_model import Endpoint
 
         for asked_model in self._asked(recordings):
-            name = asked_model.model
-            if isinstance(asked_model, Endpoint) and not is_listed(name):
-                yield (
-                    f"The model '{name}' is not in litellm's tables, so a run may refuse it. "
-                    f"Check it with: {self.check_of(self.model)}"
+            if isinstance(asked_model, Endpoint) and provider_of(asked_model.model) is None:
+                output.note(
+                    f"The model '{asked_model.model}' is not in litellm's tables, so a run may "
+                    f"refuse it. Check it with: {self.check_of(self.model)}"
                 )
 
     def _asked(self, recordings: Recordings | None) -> list[Model]:

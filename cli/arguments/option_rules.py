@@ -17,10 +17,7 @@ ABOUT_ASKING: dict[str, tuple[str, ...]] = dict.fromkeys(
 
 
 def refuse_missing(context: typer.Context, needs: Sequence[tuple[str, Sequence[str]]]) -> None:
-    """Refuse options on the command line that lack the options they require.
-
-    A config file may set --ask for dry runs, and dry runs then need a model.
-    """
+    """Refuse options that lack what they require; in settings only --ask, in a dry run."""
     options = given_in(context)
     for option, needed in needs:
         is_dry_ask = option == "ask" and "dry_run" in options

@@ -18,7 +18,7 @@ import typer
 
 from slowwave.cli.arguments.options import FileArgument, OutputOptions, SkipInvalidOption, per_call
 from slowwave.cli.arguments.place_options import refuse_foreign
-from slowwave.cli.terminal.output import Output, clean
+from slowwave.cli.terminal.output import clean
 from slowwave.cli.terminal.progress_bars import shown_progress
 from slowwave.cli.terminal.wording import counted, named
 from slowwave.store.errors import StoreError, file_errors
@@ -79,8 +79,9 @@ def import_(
     )
     with opened_source as lines:
         first_lines = list(islice(lines, 1))
-        if not first_lines:
-            _report_empty(source, file, output)
+        if not first_lines and not os.path.lexists(file):
+            hint = "No file was created. To create an empty one: slowwave import FILE --empty"
+            raise StoreError("The source is empty: it contains no memories.", hint)
         with open_or_create(file) as opened, shown_progress(output.quiet) as progress:
             added, skipped = import_lines(
                 opened,
@@ -103,16 +104,8 @@ def import_(
             output.note(f"Skipped {count} for the same reason: {lines_of_kind}.")
     memories = counted(added, "memory", "memories")
     ending = f", skipped {counted(len(skipped), 'line')}" if skipped else ""
+    ending = ending if first_lines else ": the source is empty"
     output.show(clean(f"Imported {memories} into {file}{ending}."))
-
-
-def _report_empty(source: Path, file: Path, output: Output) -> None:
-    """Note that a source is empty; raise `StoreError` if the file would have to be created."""
-    problem = f"{'stdin' if str(source) == '-' else source} is empty: it contains no memories."
-    if not os.path.lexists(file):
-        hint = "No file was created. To create an empty one: slowwave import FILE --empty"
-        raise StoreError(problem, hint)
-    output.note(problem)
 
 
 @contextmanager

@@ -107,7 +107,10 @@ class Night:
         try:
             closed = self.gates.closed(place, self.options.tenants, datetime.now(UTC))
             if closed is None:
-                self._check_models()
+                if self.options.consolidate and (self.options.ask or not self.dry_run):
+                    self.models.refuse_unready(self.recordings, self.settings.monthly_usd)
+                elif self.options.consolidate:
+                    self.models.note_unlisted(self.recordings, self.output)
                 code, result = self._maintain(place, writer)
             else:
                 self.output.show(closed.as_text(place.named))
@@ -123,16 +126,6 @@ class Night:
         except StoreError as error:
             fail_late(error.message, error.hint)
         return report_late_failures(self.output, code), result
-
-    def _check_models(self) -> None:
-        """Refuse a model that cannot answer; a dry run that asks none notes doubts."""
-        if not self.options.consolidate:
-            return
-        if self.options.ask or not self.dry_run:
-            self.models.refuse_unready(self.recordings, self.settings.monthly_usd)
-        else:
-            for note in self.models.unlisted(self.recordings):
-                self.output.note(note)
 
     def _not_begun(self, place: Place, writer: Writer, closed: ClosedGate) -> dict[str, Any]:
         """Return a report with its usual keys; what would have to be read is null."""

@@ -325,11 +325,11 @@ def test_an_empty_source_creates_no_file(
 ) -> None:
     (source := tmp_path / "empty.jsonl").touch()
     new = tmp_path / "new.db"
-    cli("import", new, source).ends(1, f"{source} is empty", f"slowwave import {new} --empty")
+    cli("import", new, source).ends(1, "source is empty", f"slowwave import {new} --empty")
     monkeypatch.setattr("sys.stdin", TextIOWrapper(BytesIO()))
-    cli("import", new, "-").ends(1, "stdin is empty")
+    cli("import", new, "-").ends(1, "source is empty")
     assert not new.exists()
-    cli("import", memory_file, source).ends(0, "is empty").says("Imported 0 memories")
+    cli("import", memory_file, source).ends(0).says("Imported 0 memories", "source is empty")
 
 
 def test_export_contains_active_memories_without_vectors_by_default(filled: Path, cli: Cli) -> None:
