@@ -64,16 +64,16 @@ def contexts_of(text: str) -> set[tuple[str, ...]]:
     lines = text.splitlines()
     if lines[:1] == ["---"]:
         lines = lines[lines.index("---", 1) + 1 :]
-    heading, label, is_code, found = "", "", False, set()
+    heading, label, is_code, bullets = "", "", False, set()
     for line in lines:
         is_code ^= line == "```"
         if line.startswith("## ") or line == "====":
             heading, label = line if line[0] == "#" else label, ""
         elif not is_code and line.startswith("- "):
-            found.add((heading, label, line.rstrip(".")))
+            bullets.add((heading, label, line.rstrip(".")))
         elif line[:1].isalpha() or line.startswith("**"):
             label = line
-    return found
+    return bullets
 
 
 _BULLETS = st.lists(st.sampled_from(_FACTS), min_size=1, max_size=4).map(
