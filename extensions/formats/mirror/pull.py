@@ -202,7 +202,7 @@ def _unwritten(
 def _new_memory(
     file: MemoryFile, record: Record, counts: Counter[tuple[str, str]], now: datetime
 ) -> Memory:
-    """Return a new memory; its id depends on its number among memories of the same text."""
+    """Return a new memory; the ids of memories of the same text are in the order of the file."""
     text = record.tenant, record.text
     if text not in counts:
         counts[text] = int(
@@ -212,9 +212,11 @@ def _new_memory(
                 [record.tenant, content_hash(record.text)],
             )
         )
+    first = uuid.uuid5(_NAMESPACE, f"{record.tenant}\0{record.text}\0001")
+    # Of equal memories the one with the lowest id stays.
+    memory_id = uuid.UUID(int=first.int + counts[text])
     counts[text] += 1
-    identity = f"{record.tenant}\0{record.text}\0{counts[text]}"
-    return _checked(record, _fields(record) | {"id": str(uuid.uuid5(_NAMESPACE, identity))}, now)
+    return _checked(record, _fields(record) | {"id": str(memory_id)}, now)
 
 
 def lines_of(records: Iterable[Record], now: datetime) -> Iterator[bytes]:

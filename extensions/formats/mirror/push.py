@@ -33,6 +33,7 @@ from .links import (
     read_links,
     read_own_marks,
     rename,
+    replace_images,
     unlink,
 )
 
@@ -136,9 +137,9 @@ def _successors(
     }
 
 
-def _with_keys(image: Image, links: Mapping[str, str]) -> Image:
-    """Return an image with the keys of neighbors that were removed with it and restored since."""
-    sides = {side: [links.get(name, name) for name in image.get(side, ())] for side in _SIDES}
+def _with_keys(image: Image, keys: Mapping[str, str]) -> Image:
+    """Return an image with the new keys of neighbors, given by their memories or old keys."""
+    sides = {side: [keys.get(name, name) for name in image.get(side, ())] for side in _SIDES}
     return image | {side: names for side, names in sides.items() if names}
 
 
@@ -199,6 +200,11 @@ def keep_what_was_written(file: MemoryFile, change: Change, written: Written) ->
     drop_own_marks(file, written.own)
     keep_own_marks(file, written.own)
     rename(file, written.renamed)
+    # Another entry may get the key of a removed one.
+    names = {**{removal.key: removal.memory for removal in change.removals}, **written.renamed}
+    images = read_images(file).items()
+    earlier = {memory: image for memory, image in images if memory not in written.images}
+    replace_images(file, {memory: _with_keys(image, names) for memory, image in earlier.items()})
     link(file, written.keys)
 
 

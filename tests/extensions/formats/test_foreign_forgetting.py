@@ -58,9 +58,9 @@ def test_a_forgotten_text_that_its_agent_writes_again_is_kept(tmp_path: Path, cl
 def test_forget_names_what_is_left_in_headings_and_prose(tmp_path: Path, cli: Cli) -> None:
     path = tmp_path / "MEMORY.md"
     lines = [
-        "# Memory of Maria Keller",
-        "",
         "Maria Keller is prose.",
+        "",
+        "# Memory of Maria Keller",
         "",
         "- Maria Keller lives at Birkenweg 7.",
         f"- {KEPT}",
@@ -77,4 +77,4 @@ def test_forget_names_what_is_left_in_headings_and_prose(tmp_path: Path, cli: Cl
     user_file = Path(path.with_name("USER.md")).resolve()
     user_file.write_text("\n".join(lines), "utf-8")
     prose = cli("forget", user_file, "--format", "markdown", "--yes", "--matching", "is prose")
-    assert (prose.code, f"{user_file}:3" in prose.err) == (3, True)
+    assert (prose.code, f"{user_file}:1" in prose.err) == (3, True)
