@@ -46,7 +46,6 @@ _TRUE = frozenset({"1", "true", "t", "yes", "y", "on"})
 PANELS = {
     "Consolidate": {
         "maintain": "maintain:maintain",
-        "dream": "agent_rounds:dream",
         "review": "review:app",
         "conflicts": "conflicts:app",
         "log": "log:log",
@@ -58,19 +57,21 @@ PANELS = {
         "ingest": "ingest:ingest",
         "import": "import_:import_",
         "export": "export:export",
+        "forget": "forget:forget_",
     },
     "Operate": {"check": "check:check", "mcp": "mcp:mcp"},
 }
 # Commands that only --help-all lists.
 MORE = {
     "Consolidate": {
+        "dream": "agent_rounds:dream",
         "questions": "agent_rounds:questions",
         "answer": "agent_rounds:answer",
         "eval": "eval_:eval_",
     },
     "Read": {"rules": "rules:rules"},
     "Operate": {"audit": "audit:audit", "model-check": "model_check:model_check"},
-    "Write": {"correct": "correct:correct", "forget": "forget:forget_"},
+    "Write": {"correct": "correct:correct"},
 }
 _CORE = {
     name: (place, {"rich_help_panel": panel, "hidden": panels is MORE})
@@ -265,12 +266,19 @@ def _message_and_hint(error: typer.TyperException) -> tuple[str, str]:
     if (refused := _REFUSED.match(message)) is not None:
         name = place or (refused["name"] or "").replace("'", "")
         wanted, problem = _wanted(error), message[refused.end() :]
-        message = f"{name} {wanted}." if wanted else f"{name}: {problem}" if name else problem
+        message = f"{name} {wanted}." if wanted else _placed(name, problem)
     elif place is not None:
-        message = f"{place}: {message}"
+        message = _placed(place, message)
     is_extra = message.startswith("Got unexpected extra argument")
     how = "Quote a text with spaces; '> PATH' writes output to a file. " if is_extra else ""
     return shortened(message, _MAX_MESSAGE), f"{how}See '{command} --help'."
+
+
+def _placed(name: str, problem: str) -> str:
+    """Return a problem after the name of its value, which replaces an option at its beginning."""
+    if name and problem.startswith("--"):
+        return f"{name} {problem.partition(' ')[2]}"
+    return f"{name}: {problem}" if name else problem
 
 
 def _wanted(error: typer.TyperException) -> str | None:

@@ -6,7 +6,7 @@ A dry run goes through the same stages, and each stops before its first write.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager, nullcontext, suppress
+from contextlib import contextmanager, nullcontext
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -35,9 +35,8 @@ from .running.phases import (
 )
 from .running.review_queue import EarlierProposals, withdraw_outdated
 from .running.run_in_file import NightInputs, Preflight, RunInFile
-from .running.savings import expected_counts
 from .running.survey import Survey, save_findings, survey_file
-from .runtime.interruption import InterruptedEarly, OutOfTime
+from .runtime.interruption import InterruptedEarly
 from .snapshot.idle import Findings
 
 if TYPE_CHECKING:
@@ -93,8 +92,8 @@ class _Stages:
         self._night = night
         self._preflight = Preflight(night.path, night.options.keep_backups, night.now)
         self._run = self._new_run()
-        # The counts before anything expired or was read; None if nothing was.
-        self._before: Counts | None = None
+        # Before anything expired or was read, and what changed since; None if nothing did.
+        self._counts: tuple[Counts, Counts] | None = None
         self._expired: AgeingResult | None = None
         self._scores: tuple[LayerScores, ...] | None = None
         self._queued_parts = QueuedPartsResult()
@@ -126,9 +125,10 @@ class _Stages:
             if options.expire:
                 ages, now = read_ages(night)
                 choice = choose_expired(ages, options.retention, now, options.include_protected)
-                if choice.leaving and not night.dry_run:
-                    self._before = count_now(night.path, read_tenants(night))
+                before = count_now(night.path, read_tenants(night)) if choice.leaving else None
                 self._expired = expire_or_archive(night, "expire", choice, self._preflight)
+                if before is not None:
+                    self._counts = before, counts_without(night, before, self._leaving)
                 if self._expired.interrupted:
                     raise _EndedEarly(self._so_far())
             if options.decay:
@@ -147,7 +147,9 @@ class _Stages:
                 self._queued_parts = QueuedPartsResult(backlog, would_be_read=would_be_read)
                 return
             parts = self._queued_parts = read_queued_parts(night, self._preflight)
-            self._before = self._before or parts.before
+            if parts.counts is not None:
+                before, after = self._counts or (parts.counts[0], parts.counts[0])
+                self._counts = before, after.changed_by(*parts.counts)
             if parts.interrupted or parts.broken_off is not None:
                 raise _EndedEarly(self._so_far(parts.broken_off))
 
@@ -161,8 +163,8 @@ class _Stages:
                 self._earlier_proposals = withdraw_outdated(night.path, tenants, now, preflight)
             # Its id must sort after those of the phases before it.
             self._run = self._new_run()
-            keeper = None if night.dry_run else self._run
-            return survey_file(night, keeper, leaving=self._leaving)
+            keep = None if night.dry_run else self._keep
+            return survey_file(night, keep, leaving=self._leaving)
 
     def execute(self, survey: Survey) -> ExecutionResult:
         """Ask the model, queue what a person reviews, and write rows, lineage and journal.
@@ -172,46 +174,33 @@ class _Stages:
         night, run, cache = self._night, self._run, survey.findings.cache
 
         def plan_again(answered: Sequence[Window]) -> tuple[Plan, Sequence[TenantView]]:
-            second_survey = survey_file(night, run, cache, answered=answered)
+            second_survey = survey_file(night, self._keep, cache, answered=answered)
             return second_survey.plan, second_survey.snapshot.views
 
         with self._guarded():
             if survey.purgeable is not None and survey.purgeable.ids and not night.dry_run:
                 self._preflight.check_and_back_up()
-            return Execution(night, run, survey.snapshot.views).execute(survey.plan, plan_again)
+            snapshot = survey.snapshot
+            execution = Execution(night, run, snapshot.views, snapshot.counts)
+            return execution.execute(survey.plan, plan_again)
 
     def close_run(self, survey: Survey, executed: ExecutionResult) -> Outcome:
-        """Count the memories, and record how the run ended."""
-        night, before = self._night, survey.snapshot.counts
-        if night.dry_run:
-            after = expected_counts(before, executed.applicable, survey.snapshot.views)
-            after = counts_without(night, after, self._leaving)
-        elif any(result.state == "applied" for result in executed.results):
-            with night.interruption.limited():
-                after = count_now(night.path, survey.snapshot.tenants)
-        else:
-            # What agents added meanwhile is not counted.
-            after = before
+        """Record how the run ended. What agents added meanwhile is not counted."""
         outcome = Outcome(
             plan=survey.plan,
             results=executed.results,
-            before=before,
-            after=after,
+            before=survey.snapshot.counts,
+            after=executed.after,
             usage=executed.usage,
             asked=executed.asked,
-            run_id=self._run.run_id,
-            interrupted=executed.interrupted,
-            broken_off=executed.broken_off,
+            run_id=self._run.recorded_id,
+            interrupted=self._run.interrupted,
+            broken_off=self._run.broken_off,
             earlier=self._earlier_proposals,
         )
-        try:
-            with night.interruption.limited():
-                self._run.end(outcome.verdict, survey.plan.digest, outcome.report)
-        except (OutOfTime, StoreError) as error:
-            # What was applied is reported even so; the ledger shows the run as interrupted.
-            why = f"the end of the run was not recorded: {error.message}"
-            outcome = replace(outcome, why_unrecorded=why)
-        return self._with_earlier_stages(outcome)
+        # What was applied is reported even so; the ledger shows the run as interrupted.
+        why = self._run.try_to_end(outcome.verdict, outcome.report, survey.plan.digest)
+        return self._with_earlier_stages(replace(outcome, why_unrecorded=why))
 
     def limit(self, outcome: Outcome, executed: ExecutionResult) -> Outcome:
         """Archive memories above the limit. Raises `StoreError` if nothing at all was changed."""
@@ -228,13 +217,9 @@ class _Stages:
                 raise
             # What was done before is reported.
             archived = AgeingResult(why=error.message)
-        outcome = replace(outcome, archived=archived)
-        if night.dry_run:
-            return replace(outcome, after=counts_without(night, outcome.after, archived.leaving))
-        if archived.run_id is None:
-            return outcome
-        after = count_now(night.path, read_tenants(night))
-        return replace(outcome, after=after, interrupted=archived.interrupted)
+        after = counts_without(night, outcome.after, archived.leaving)
+        interrupted = archived.interrupted
+        return replace(outcome, archived=archived, after=after, interrupted=interrupted)
 
     def purge(self, outcome: Outcome, survey: Survey) -> Outcome:
         """Delete memories that were superseded long ago, if requested.
@@ -244,29 +229,26 @@ class _Stages:
         night, purgeable, tenants = self._night, survey.purgeable, survey.snapshot.tenants
         if purgeable is None or outcome.interrupted or outcome.broken_off:
             return outcome
-        if night.dry_run:
-            superseded = outcome.after.superseded - len(purgeable.ids)
-            return replace(
-                outcome,
-                purged=PurgeResult(ids=purgeable.ids, staying=purgeable.staying),
-                after=replace(outcome.after, superseded=superseded),
-            )
         try:
-            purged = purge_memories(night, purgeable, tenants)
+            purged = purge_memories(night, purgeable, tenants, self._preflight)
         except StoreError as error:
             if outcome.last_run is None:
                 raise
             purged = PurgeResult(why=error.message, staying=purgeable.staying)
-        return replace(outcome, purged=purged, after=count_now(night.path, tenants))
+        superseded = outcome.after.superseded - len(purged.ids)
+        return replace(outcome, purged=purged, after=replace(outcome.after, superseded=superseded))
 
     def save_findings(self, outcome: Outcome, findings: Findings) -> Outcome:
         """Save what the next night need not compute."""
-        outcome = save_findings(self._night, findings, outcome, self._run)
+        outcome = save_findings(self._night, findings, outcome, self._run, self._preflight)
         return replace(outcome, backup=self._preflight.backup)
+
+    def _keep(self, vectors: Sequence[tuple[str, str, bytes]]) -> None:
+        self._run.store_vectors(self._night.embedder.name, vectors)
 
     def _new_run(self) -> RunInFile:
         night = self._night
-        return RunInFile(self._preflight, night.embedder, night.options.shown, night.interruption)
+        return RunInFile(self._preflight, night.now, night.options.shown, night.interruption)
 
     @property
     def _leaving(self) -> tuple[LeavingMemory, ...]:
@@ -283,24 +265,18 @@ class _Stages:
 
         Raises `InterruptedEarly`, and `_EndedEarly` instead of an error after earlier writes.
         """
-        interruption = self._night.interruption
         try:
             yield
-        except KeyboardInterrupt:
-            interruption.close()
-            with suppress(StoreError), interruption.limited():
-                self._run.end("interrupted", None, {})
+        except KeyboardInterrupt as interrupt:
+            self._run.fail(interrupt)
             raise InterruptedEarly from None
         except Exception as error:
-            interruption.close()
-            with suppress(StoreError):
-                why = getattr(error, "message", type(error).__name__)
-                self._run.end("failed", None, {"why": why})
+            self._run.fail(error)
             has_expired = self._expired is not None and self._expired.run_id is not None
             if isinstance(error, SlowwaveError) and (has_expired or self._queued_parts.runs):
                 raise _EndedEarly(self._so_far(error)) from error
-            if isinstance(error, SlowwaveError) and self._run.run_id is not None:
-                error.hint = f"No memory was changed; what was computed is kept. {error.hint}"
+            if isinstance(error, SlowwaveError) and self._run.recorded_id is not None:
+                error.hint = f"No memory was changed; what was stored before is kept. {error.hint}"
             raise
 
     def _so_far(self, error: SlowwaveError | None = None) -> Outcome:
@@ -310,13 +286,15 @@ class _Stages:
         return self._with_earlier_stages(outcome)
 
     def _with_earlier_stages(self, outcome: Outcome) -> Outcome:
+        before, after = self._counts or (outcome.before, outcome.before)
         return replace(
             outcome,
+            before=before,
+            after=after.changed_by(outcome.before, outcome.after),
             usage=outcome.usage + self._queued_parts.usage,
             queued_parts=self._queued_parts,
             expired=self._expired,
             scores=self._scores,
-            before=self._before or outcome.before,
             backup=self._preflight.backup,
             migrated_from=self._preflight.migrated_from,
         )

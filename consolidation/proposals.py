@@ -6,6 +6,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Literal
 
+from slowwave.store.memories import Counts
 from slowwave.store.records import Claim, Memory, content_hash, json_text
 
 from .thresholds import TRUST_LOSS
@@ -313,6 +314,9 @@ class Result:
     # The id of the new memory; None if nothing was inserted.
     derived: str | None = None
     worth: Savings | None = None
+    # The counts before and after it, without what others changed; None if it was not applied, and
+    # will not be.
+    counts: tuple[Counts, Counts] | None = None
     # Its share of the model's usage.
     usage: Usage = field(default_factory=Usage)
     # The model's name, and the hash of the model and its prompts; None without a model.

@@ -11,7 +11,7 @@ from .file import MemoryFile
 from .journal import Journal
 from .memories import RAW_EXPERIENCE, read_memory
 from .purge import UNDER_REVIEW
-from .records import UNDATED, Memory, Status, json_text
+from .records import Memory, Status, json_text
 from .rows import set_columns
 from .shared_tenant import SHARED_TENANT, has_log
 
@@ -84,22 +84,6 @@ def read_ages(file: MemoryFile, tenants: Sequence[str]) -> Iterator[MemoryAge]:
         yield _to_age(row)
 
 
-_LAST_OBSERVED = (
-    f"SELECT kind, max({_seconds('m.observed_at')}, coalesce((SELECT max("
-    f"{_seconds('s.observed_at')}) FROM synthesized_from e JOIN memories s ON s.id = e.source_id "
-    "WHERE e.derived_id = m.id), 0)) FROM memories m WHERE status = 'active' AND observed_at <> ? "
-    "AND tenant IN (SELECT value FROM json_each(?)) ORDER BY kind"
-)
-
-
-def read_last_observed(file: MemoryFile, tenants: Sequence[str]) -> list[tuple[str, int]]:
-    """Return the kind of each dated active memory, and when it was last observed, by kind.
-
-    Observing a source in its lineage counts. Times are seconds since 1970.
-    """
-    return list(file.tuples(_LAST_OBSERVED, [UNDATED, json_text(tenants)]))
-
-
 def retire_memories(
     file: MemoryFile, run_id: str, phase: Phase, planned: Collection[MemoryAge], now: str
 ) -> list[str]:
@@ -143,7 +127,7 @@ def _refuse_to_restore(file: MemoryFile, memory: Memory) -> None:
     if memory.tenant == SHARED_TENANT and has_log(file):
         raise StoreError(
             f"Memory {memory.id} is an earlier version of a shared fact.",
-            "Publish its text again with 'slowwave shared FILE'.",
+            "Publish its text again with 'slowwave shared publish FILE'.",
         )
     if RAW_EXPERIENCE in memory.metadata:
         raise StoreError(

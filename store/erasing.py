@@ -203,17 +203,12 @@ def clean(file: MemoryFile) -> None:
 
     Raises `FileHeld` if another program reads or writes meanwhile.
     """
-    clean_database(file.conn, file.path)
-
-
-def clean_database(conn: sqlite3.Connection, path: Path) -> None:
-    """Clean any database, as `clean` does a memory file."""
-    retry_while_busy(partial(conn.execute, "PRAGMA secure_delete = ON"))
-    retry_while_busy(partial(conn.execute, "VACUUM"))
+    for statement in ("PRAGMA secure_delete = ON", "VACUUM"):
+        retry_while_busy(partial(file.conn.execute, statement))
     # The first number is whether a reader kept it from ending; it waits as long as the connection.
-    busy, *_ = conn.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()
+    busy, *_ = file.conn.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()
     if busy:
         raise FileHeld(
-            f"Another program is reading {path}, so erased text may still be in its log.",
-            "End that program.",
+            f"Another program is reading {file.path}, so erased text may still be in its log.",
+            "Close the program that has the file open.",
         )

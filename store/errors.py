@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from .undo.obstacles import Obstacle
 
 
+_CHECK_PATH = "Check the path, its permissions, and the free space of the disk."
 # The hint for a damaged file.
 SAVE_HINT = "Restore it from a backup, or save the readable part with 'slowwave export FILE --all'."
 
@@ -71,7 +72,7 @@ class ChangedSince(StoreError):
 
 @contextmanager
 def file_errors(
-    verb: str, path: Path, hint: str = "", error_type: type[SlowwaveError] = StoreError
+    verb: str, path: Path, hint: str = _CHECK_PATH, error_type: type[SlowwaveError] = StoreError
 ) -> Iterator[None]:
     """Raise an `OSError` of the block as an error of slowwave: "Cannot <verb> <path>: ..."."""
     try:

@@ -104,11 +104,11 @@ def import_lines(
     with file.transaction():
         for number, line in enumerate(lines, start=1):
             try:
-                # Some editors add a byte order mark.
-                line = line.removeprefix(codecs.BOM_UTF8)
+                # Some editors add a byte order mark. Errors count columns from the last line end.
+                line = line.removeprefix(codecs.BOM_UTF8).rstrip()
                 if (row := parse_history(line)) is not None:
                     history.add(number, row)
-                elif line.strip():
+                elif line:
                     reader.add(number, line)
                     history.memory_follows()
                     added += 1
@@ -176,7 +176,7 @@ class _LineReader:
         add_memories(file, [memory])
         for model, blob in blobs.items():
             store_vectors(file, model, [(memory.id, memory.content_hash, blob)], run_id=None)
-        store_entities(file, memory.tenant, [(memory.id, line.entities)], run_id=None)
+        store_entities(file, memory.tenant, memory.id, line.entities)
         add_edges(file, edges)
         if memory.superseded_by is not None:
             self._successors.append((number, memory.id, memory.superseded_by))
@@ -194,7 +194,7 @@ class _LineReader:
 def _exported(
     file: MemoryFile, memory: Memory, everything: bool, with_vectors: bool
 ) -> dict[str, Any]:
-    line = vars(memory) | {"entities": [name for name, _ in read_memory_entities(file, memory.id)]}
+    line = vars(memory) | {"entities": read_memory_entities(file, memory.id)}
     if memory.content_hash == content_hash(memory.content):
         del line["content_hash"]
     if not everything:

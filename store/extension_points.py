@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache
 from importlib.metadata import entry_points
@@ -35,8 +35,8 @@ class ExtensionTables:
 
     # Creates the missing tables, indexes and triggers.
     script: str
-    # By table, the order of its rows in an export of the whole file.
-    order: Mapping[str, str]
+    # The names of those in an export of the whole file; their first columns are the key.
+    exported: tuple[str, ...]
     # Yields the name and the details of each problem of their rows.
     find_faults: Callable[[MemoryFile], Iterator[tuple[str, str]]]
     # Erases texts, and what belongs to forgotten memories, in the caller's transaction; returns how
@@ -53,7 +53,7 @@ def extension_tables() -> tuple[ExtensionTables, ...]:
 def complete_tables(conn: sqlite3.Connection) -> None:
     """Create the missing parts of each extension of which a file has a table."""
     for tables in extension_tables():
-        if any(has_table(conn, table) for table in tables.order):
+        if any(has_table(conn, table) for table in tables.exported):
             run_script(conn, tables.script)
 
 

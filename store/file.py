@@ -188,50 +188,54 @@ def needs_migration(path: Path) -> bool:
 def open_reading(path: Path) -> Iterator[MemoryFile]:
     """Open a memory file read-only, as one consistent snapshot. Raises `UnusableFile`."""
     with open_any_version(path) as file:
-        if is_outdated(file.conn):
-            raise UnusableFile(
-                f"{path} has schema version {schema_version(file)}; "
-                f"this slowwave reads version {newest_version()}.",
-                "Migrate it, with a backup: slowwave maintain FILE --backup",
-            )
+        _refuse_outdated(file)
         yield file
 
 
 @contextmanager
 def open_writing(path: Path, same_as: Identity | None = None) -> Iterator[MemoryFile]:
-    """Open a memory file for writing, and migrate an older schema.
+    """Open a memory file for writing.
 
     same_as: the identity that the file must have. Raises `UnusableFile`.
     """
     with _open(path, "rw") as file:
         if same_as not in (None, file.identity):
             raise file_replaced_error(path)
-        is_due = is_outdated(file.conn)
-        file.conn.execute("COMMIT")  # of the reading transaction
-        # Commits must survive a power failure; SQLite may be built with less. Without a log,
-        # FULL does not sync the folder after deleting the rollback journal, which could reappear.
-        file.conn.execute("PRAGMA synchronous = EXTRA")
-        if is_due:
-            _migrate(file)
+        _refuse_outdated(file)
+        _prepare_writing(file)
         yield file
 
 
-def _migrate(file: MemoryFile) -> None:
-    # Before the lock, because agents can write meanwhile.
-    if (message := file.value("PRAGMA integrity_check(1)")) != "ok":
-        raise UnusableFile(f"{file.path} is damaged: {message}.", SAVE_HINT)
-    # Migrations recreate tables; rows that refer to them must not be changed or deleted.
-    file.conn.execute("PRAGMA foreign_keys = OFF")
-    with file.transaction():
-        if is_outdated(file.conn):  # unless another process has migrated it since
-            migrate(file.conn, file.path)
-    file.conn.execute("PRAGMA foreign_keys = ON")
+def _refuse_outdated(file: MemoryFile) -> None:
+    if is_outdated(file.conn):
+        raise UnusableFile(
+            f"{file.path} has schema version {schema_version(file)}; "
+            f"this slowwave needs version {newest_version()}.",
+            "Migrate it, with a backup: slowwave maintain FILE --backup",
+        )
+
+
+def _prepare_writing(file: MemoryFile) -> None:
+    file.conn.execute("COMMIT")  # of the reading transaction
+    # Commits must survive a power failure; SQLite may be built with less. Without a log, FULL does
+    # not sync the folder after deleting the rollback journal, which could reappear.
+    file.conn.execute("PRAGMA synchronous = EXTRA")
 
 
 def migrate_file(path: Path) -> None:
     """Migrate an older schema. Raises `UnusableFile`."""
-    with open_writing(path):
-        pass
+    with _open(path, "rw") as file:
+        if not is_outdated(file.conn):
+            return
+        _prepare_writing(file)
+        # Before the lock, because agents can write meanwhile.
+        if (message := file.value("PRAGMA integrity_check(1)")) != "ok":
+            raise UnusableFile(f"{path} is damaged: {message}.", SAVE_HINT)
+        # Migrations recreate tables; rows that refer to them must not be changed or deleted.
+        file.conn.execute("PRAGMA foreign_keys = OFF")
+        with file.transaction():
+            if is_outdated(file.conn):  # unless another process has migrated it since
+                migrate(file.conn, path)
 
 
 def checkpoint_log(path: Path) -> None:

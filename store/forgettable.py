@@ -9,7 +9,6 @@ from dataclasses import dataclass, field
 from .erasing import Eraser, find_left, fold, holds
 from .errors import NotFound, StoreError
 from .file import MemoryFile
-from .journal_form import FORGOTTEN
 from .lineage import reached_sql
 from .memories import find_id
 from .purge import find_removed
@@ -27,12 +26,6 @@ _KNOWN = (
     "FROM synthesized_from e LEFT JOIN witnesses w ON w.id = source_id "
     "LEFT JOIN memories d ON d.id = derived_id WHERE source_content IS NOT NULL "
     "AND source_id NOT IN (SELECT id FROM memories) GROUP BY source_id ORDER BY 1"
-)
-
-# The runs that forgot something, after which bytes, or columns of an agent's own, may have it.
-UNFINISHED = (
-    f"json_extract(options, '$.{FORGOTTEN}') IS NOT NULL "
-    "AND json_extract(report, '$.finished') IS NULL"
 )
 
 # The columns of a memory that may contain the text of another one.
@@ -70,8 +63,12 @@ class Forgettable:
     related: tuple[KnownText, ...] = ()
     # The ids of memories that stay, but have it in their source, session, tags or metadata.
     rewritten: tuple[str, ...] = ()
-    # When it was forgotten before; then only `clean` may be left to do.
+    # Whether the file has several tenants.
+    names_tenants: bool = False
+    # When the memory was forgotten before.
     forgotten_at: str | None = None
+    # Whether nothing is left to erase; bytes in the free space of the file may be left to `clean`.
+    is_done: bool = False
     # All texts that the memories have, or had before or after a run, and what erases them.
     texts: frozenset[str] = frozenset()
     eraser: Eraser = field(default_factory=lambda: Eraser(()), repr=False, compare=False)
@@ -91,8 +88,11 @@ def find_forgettable(
     for a shared fact that was not retracted.
     """
     request = memory, text, tuple(tenants)
-    if (forgotten_at := _forgotten_at(file, memory, text)) is not None:
-        return Forgettable(*request, forgotten_at=forgotten_at)
+    if memory is not None and (forgotten_at := _forgotten_at(file, memory)) is not None:
+        return Forgettable(*request, forgotten_at=forgotten_at, is_done=True)
+    Eraser([text or ""]).offer_to(file)
+    if memory is None and not find_left(file):
+        return Forgettable(*request, is_done=True)
     rows = [KnownText(*values) for values in file.tuples(_KNOWN)]
     memories = [row for row in rows if not tenants or row.tenant in tenants]
     if text is not None:
@@ -107,9 +107,9 @@ def find_forgettable(
             superseded := {row.id for row in memories if row.superseded_by in selected} - selected
         ):
             selected |= superseded
-        texts = {row.content for row in memories if row.id in selected}
-        selected |= {row.id for row in memories if row.content in texts}
-        parts = {fold(content) for content in texts} - {""}
+        texts = {(row.tenant, row.content) for row in memories if row.id in selected}
+        selected |= {row.id for row in memories if (row.tenant, row.content) in texts}
+        parts = {fold(content) for _, content in texts} - {""}
     reached = _reach(file, selected, "source_id", "derived_id")
     derived = {row.id for row in memories if row.is_written and row.id in reached} - selected
     forgotten = selected | derived
@@ -138,6 +138,7 @@ def find_forgettable(
         released=select(released),
         related=select(related),
         rewritten=_find_rewritten(file, eraser, forgotten),
+        names_tenants=len({row.tenant for row in rows}) > 1,
         texts=erased_texts,
         eraser=eraser,
     )
@@ -182,24 +183,13 @@ def _find_rewritten(
     return tuple(ids)
 
 
-def _forgotten_at(file: MemoryFile, memory: str | None, text: str | None) -> str | None:
-    """Return when a memory was forgotten, or a text whose bytes may be left; None if not.
-
-    Raises `NotFound` if nothing has the text, and nothing is left to do for another.
-    """
-    if memory is not None:
-        with suppress(NotFound):
-            find_id(file, memory)
-            return None
-        removed = find_removed(file, memory)
-        return removed.removed_at if removed is not None and removed.is_forgotten else None
-    Eraser([text or ""]).offer_to(file)
-    if find_left(file):
+def _forgotten_at(file: MemoryFile, prefix: str) -> str | None:
+    """Return when a memory was forgotten; None if it was not."""
+    with suppress(NotFound):
+        find_id(file, prefix)
         return None
-    started_at = file.value(f"SELECT max(started_at) FROM runs WHERE {UNFINISHED}")
-    if started_at is None:
-        raise NotFound(f"Nothing in {file.path} contains this text.")
-    return str(started_at)
+    removed = find_removed(file, prefix)
+    return removed.removed_at if removed is not None and removed.is_forgotten else None
 
 
 def _find(file: MemoryFile, prefix: str, memories: Sequence[KnownText]) -> set[str]:

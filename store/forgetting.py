@@ -20,7 +20,7 @@ from .erasing import ERASED, Eraser, erased, find_left, holds, references_explai
 from .errors import StoreError, file_errors
 from .extension_points import extension_tables
 from .file import MemoryFile
-from .forgettable import MEMORY_COLUMNS, UNFINISHED, Forgettable, find_forgettable
+from .forgettable import MEMORY_COLUMNS, Forgettable, find_forgettable
 from .journal import Journal
 from .journal_form import FORGOTTEN
 from .memories import read_memories
@@ -123,15 +123,6 @@ def _places_left(file: MemoryFile) -> Iterator[str]:
             yield place
         elif column in _NAMES:
             yield _NAMES[column]
-
-
-def finish(file: MemoryFile) -> None:
-    """Record that nothing is left to do for what was forgotten; the caller has called `clean`."""
-    with file.transaction():
-        file.conn.execute(
-            "UPDATE runs SET report = json_set(report, '$.finished', json('true')) "
-            f"WHERE {UNFINISHED}"
-        )
 
 
 def _erase_messages(file: MemoryFile, ids: Sequence[str]) -> int:

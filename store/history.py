@@ -15,23 +15,12 @@ from .rows import Row, add_rows, current_row, decode_row, encode_row, set_column
 
 # The tables besides memories, vectors and lineage, and their order: rows refer only to earlier
 # rows. Caches, and tables that only mirrors use, are not exported.
-_WHOLE = {
-    "runs": "rowid",  # keeps their order
-    "proposals": "run_id, key",
-    "journal": "run_id, sequence",
-    "derivations": "memory_id, run_id, proposal",
-    "answers": "key",
-    "asked": "tenant, content_hash, key",
-    "disputes": "tenant, earlier_hash, later_hash",
-    "witnesses": "id",
-    "witness_vectors": "id, model",
-    "entities": "id",
-    "memory_entities": "memory_id, entity_id",
-    "entity_scans": "memory_id",
-    "read_messages": "tenant, chain",
-    "memory_messages": "memory_id, chain",
-    "waiting_messages": "id",
-}
+_WHOLE = (
+    *("runs", "proposals", "journal", "derivations", "answers", "asked", "disputes"),
+    *("witnesses", "witness_vectors", "read_messages", "memory_messages", "waiting_messages"),
+)
+# Tables of earlier versions, whose rows are skipped: names that runs found in texts.
+_DROPPED = ("entities", "memory_entities", "entity_scans")
 # A memory's line has its vectors, but not the run that computed them.
 _COMPUTED = "embeddings"
 _VECTOR_KEY = "memory_id, model"
@@ -54,14 +43,12 @@ def history_lines(file: MemoryFile) -> Iterator[str]:
 
     Yields nothing for a file without runs and conversations in which no extension keeps anything.
     """
-    of_extensions = {
-        table: tables.order[table]
-        for table, tables in _of_extensions().items()
-        if has_table(file.conn, table)
-    }
+    of_extensions = [table for table in _of_extensions() if has_table(file.conn, table)]
     if not any(_has_rows(file, table) for table in ("runs", "waiting_messages", *of_extensions)):
         return
-    for table, order in (_WHOLE | of_extensions).items():
+    for table in (*_WHOLE, *of_extensions):
+        # Runs keep their order. The key of any other table is in its first columns.
+        order = "rowid" if table == "runs" else "1, 2, 3"
         for row in file.rows(f"SELECT * FROM {table} ORDER BY {order}"):
             yield _line(table, row)
     for row in file.rows(
@@ -73,7 +60,7 @@ def history_lines(file: MemoryFile) -> Iterator[str]:
 
 def _of_extensions() -> dict[str, ExtensionTables]:
     """Return the tables of extensions that an export contains, by name."""
-    return {name: tables for tables in extension_tables() for name in tables.order}
+    return {name: tables for tables in extension_tables() for name in tables.exported}
 
 
 def _line(table: str, row: Row) -> str:
@@ -88,7 +75,7 @@ def parse_history(line: bytes) -> HistoryRow | None:
     if not isinstance(fields, dict) or fields.keys() != {"table", "row"}:
         return None
     table, row = fields["table"], fields["row"]
-    if table not in (*_WHOLE, *_of_extensions(), _COMPUTED):
+    if table not in (*_WHOLE, *_of_extensions(), *_DROPPED, _COMPUTED):
         raise ValueError(f"unknown table of the history: {table!r:.60}")
     try:
         return HistoryRow(table, decode_row(json_text(row)))
@@ -120,6 +107,8 @@ class History:
         if not self._can_take:
             self.first_skipped = self.first_skipped or number
             return
+        if row.table in _DROPPED or row.row.get("table_name") in _DROPPED:
+            return
         if row.table in self._of_extensions and row.table not in self._emptied:
             run_script(self._file.conn, self._of_extensions[row.table].script)
         if not row.row.keys() <= self._file.columns(row.table):
@@ -131,7 +120,6 @@ class History:
                     set_columns(self._file, _COMPUTED, [key], {"run_id": row.row.get("run_id")})
             else:
                 if row.table not in self._emptied:
-                    # Memories' lines added rows, which lack the run that found a name.
                     self._emptied.add(row.table)
                     self._file.conn.execute(f"DELETE FROM {row.table}")
                 add_rows(self._file, row.table, [row.row])

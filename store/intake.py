@@ -21,9 +21,6 @@ SUBJECT_SQL = "coalesce(char(10) || json_extract(metadata, '$.subject'), '')"
 UNREAD = "unread"
 # The key in a run's options of the conversations that it read.
 INGESTED = "ingest"
-# The key in a run's options of the conversations that it dropped, and in its report of the number
-# of their parts.
-DROPPED = "dropped"
 
 
 @dataclass(frozen=True)
@@ -54,17 +51,6 @@ class PartRow:
     why: str
     queued_at: str
     state: Literal["waiting", "read"] = "waiting"
-
-
-@dataclass(frozen=True)
-class Tries:
-    """How often a model failed to read a queued part."""
-
-    count: int
-    # None if no model was asked about it yet.
-    last_at: str | None
-    # The reason of the last failure, or why it is queued.
-    why: str
 
 
 @dataclass(frozen=True)
@@ -190,23 +176,11 @@ def count_queued(file: MemoryFile, tenants: Sequence[str] = ()) -> dict[str, int
     return dict(file.tuples(sql, [json_text(list(tenants))]))
 
 
-def read_tries(file: MemoryFile) -> dict[str, Tries]:
-    """Return the failed tries of each part, by its id, from the reports of runs.
-
-    A run whose budget kept it from asking a model does not count.
-    """
-    rows = file.rows(
-        # SQLite takes the reason from the row that has the latest time.
-        "SELECT json_extract(u.value, '$.id') AS id, count(*) AS count, "
-        "max(started_at) AS last_at, json_extract(u.value, '$.why') AS why "
-        f"FROM runs, json_each(report, '$.{UNREAD}') u "
-        "WHERE json_extract(u.value, '$.state') = 'failed' GROUP BY 1"
-    )
-    return {row.pop("id"): Tries(**row | {"why": row["why"] or ""}) for row in rows}
-
-
 def read_backlog(file: MemoryFile, tenants: Sequence[str] = ()) -> Backlog:
-    """Return the backlog of the given tenants, or of all."""
+    """Return the backlog of the given tenants, or of all.
+
+    A run whose budget kept it from asking a model is not a try.
+    """
     queued_at = dict(
         file.tuples(
             f"SELECT id, queued_at FROM {_QUEUED} WHERE {_IS_QUEUED}", [json_text(list(tenants))]
@@ -214,8 +188,13 @@ def read_backlog(file: MemoryFile, tenants: Sequence[str] = ()) -> Backlog:
     )
     if not queued_at:
         return Backlog()
-    tries = read_tries(file)
-    max_tries = max(tries[part].count if part in tries else 0 for part in queued_at)
+    sql = (
+        "SELECT json_extract(u.value, '$.id'), count(*) "
+        f"FROM runs, json_each(report, '$.{UNREAD}') u "
+        "WHERE json_extract(u.value, '$.state') = 'failed' GROUP BY 1"
+    )
+    tries = dict(file.tuples(sql))
+    max_tries = max(tries.get(part, 0) for part in queued_at)
     return Backlog(len(queued_at), min(queued_at.values()), max_tries)
 
 
@@ -237,7 +216,7 @@ def close_parts_read_elsewhere(file: MemoryFile, run_id: str, tenant: str) -> No
 
 
 def close_part(file: MemoryFile, run_id: str, row_id: str) -> None:
-    """Close a part that was read or dropped, in the caller's transaction."""
+    """Close a part that was read, in the caller's transaction."""
     key = {"id": row_id}
     if current_row(file, _QUEUED, key) is not None:
         Journal(file, run_id, "").update(_QUEUED, [key], {"state": "read"})

@@ -8,7 +8,6 @@ from dataclasses import dataclass
 from .connection import ignored_change_error
 from .file import MemoryFile
 from .journal_form import KEYS
-from .records import json_text
 from .rows import Row, add_rows, current_row, current_rows, encode_row, json_field, set_columns
 
 # A trigger of an agent may change other columns of a row that is written.
@@ -116,13 +115,3 @@ def changed_tenants(file: MemoryFile, run_id: str) -> set[str | None]:
         [run_id],
     )
     return set(tenants)
-
-
-def drop_unused_entities(file: MemoryFile, entities: Sequence[int]) -> None:
-    """Delete those of the names that runs found and nothing mentions any longer."""
-    file.conn.execute(
-        "DELETE FROM entities WHERE id IN (SELECT value FROM json_each(?)) "
-        "AND run_id IS NOT NULL "
-        "AND NOT EXISTS (SELECT 1 FROM memory_entities WHERE entity_id = entities.id)",
-        [json_text(entities)],
-    )

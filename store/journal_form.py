@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from itertools import chain
 from typing import Any
@@ -12,8 +13,6 @@ from .file import MemoryFile
 from .records import COLUMNS
 from .rows import decode_row
 
-# Tables of vectors and names found in texts; their rows have the id of the run.
-FOUND_IN_TEXTS = ("embeddings", "memory_entities", "entity_scans")
 # Replaces the key of a proposal in the entries of a purge.
 PURGED = "purge"
 # Replaces that key in the tombstones of forgotten memories; also an option of their run.
@@ -23,15 +22,13 @@ FORGOTTEN = "forget"
 KEYS: dict[str, tuple[str, ...]] = {
     "memories": ("id",),
     "embeddings": ("memory_id", "model"),
-    "memory_entities": ("memory_id", "entity_id"),
-    "entity_scans": ("memory_id",),
     "synthesized_from": ("derived_id", "source_id"),
     "derivations": ("memory_id", "run_id", "proposal"),
     "read_messages": ("tenant", "chain"),
     "memory_messages": ("memory_id", "chain"),
     "waiting_messages": ("id",),
 }
-_UPDATED = ("memories", "waiting_messages", *FOUND_IN_TEXTS)
+_UPDATED = ("memories", "waiting_messages", "embeddings")
 JOURNAL_HINT = (
     "Nothing was changed. Restore the file from a backup; 'slowwave check FILE' lists the damage."
 )
@@ -59,24 +56,19 @@ class JournalEntry:
 
 def read_entry(file: MemoryFile, row: Mapping[str, Any]) -> JournalEntry:
     """Return the entry of a row of `journal`. Raises `DamagedRow`."""
-    fault: str | None = _fault_of_place(row)
-    if fault is None:
-        try:
-            entry = JournalEntry(
-                row["run_id"],
-                row["sequence"],
-                row["proposal"],
-                row["table_name"],
-                decode_row(row["row_key"]),
-                None if row["before"] is None else decode_row(row["before"]),
-                decode_row(row["after"]),
-            )
-            fault = _fault_of_values(file, entry) or _fault_of_kind(entry)
-        except DamagedRow:
-            fault = "does not contain rows as JSON"
-        if fault is None:
+    with suppress(DamagedRow):
+        entry = JournalEntry(
+            row["run_id"],
+            row["sequence"],
+            row["proposal"],
+            row["table_name"],
+            decode_row(row["row_key"]),
+            None if row["before"] is None else decode_row(row["before"]),
+            decode_row(row["after"]),
+        )
+        if _is_possible(file, entry):
             return entry
-    raise damaged_entry_error(row["run_id"], row["sequence"], fault)
+    raise damaged_entry_error(row["run_id"], row["sequence"], "is not one that a run writes")
 
 
 def damaged_entry_error(run: object, sequence: object, fault: str) -> DamagedRow:
@@ -85,49 +77,28 @@ def damaged_entry_error(run: object, sequence: object, fault: str) -> DamagedRow
     return DamagedRow(f"{place} in its journal {fault}", JOURNAL_HINT)
 
 
-def _fault_of_values(file: MemoryFile, entry: JournalEntry) -> str | None:
+def _is_possible(file: MemoryFile, entry: JournalEntry) -> bool:
+    """Whether a run may have written an entry."""
     from .column_types import is_valid  # loads msgspec
 
-    key = entry.key
-    if key.keys() != {*KEYS[entry.table]} or any(isinstance(part, bytes) for part in key.values()):
-        return f"does not have the key of a row of {entry.table}"
-    for name, value in chain.from_iterable(
-        image.items() for image in (entry.key, entry.before or {}, entry.after)
-    ):
-        if name not in file.columns(entry.table):
-            return f"has an unknown column {name!r:.60} of {entry.table}"
-        # SQLite checks the values of other tables when undo writes them.
-        if entry.table == "memories" and name in COLUMNS and not is_valid(name, value):
-            return f"has an impossible {name} for a memory"
-    return None
-
-
-def _fault_of_place(row: Mapping[str, Any]) -> str | None:
-    if not (isinstance(row["sequence"], int) and isinstance(row["run_id"], str)):
-        return "does not have a run and a number"
-    if not isinstance(row["proposal"], str):
-        return "does not have a proposal"
-    if row["table_name"] not in KEYS:
-        return f"refers to the table {row['table_name']!r:.60}, which no run changes"
-    return None
-
-
-def _fault_of_kind(entry: JournalEntry) -> str | None:
-    """Return why an entry is not an insert, an update or an image of a row; None if it is."""
     table, key, before, after = entry.table, entry.key, entry.before, entry.after
+    is_placed = isinstance(entry.run, str) and isinstance(entry.sequence, int)
+    if not (is_placed and isinstance(entry.proposal, str) and table in KEYS):
+        return False
+    if key.keys() != {*KEYS[table]} or any(isinstance(part, bytes) for part in key.values()):
+        return False
+    for name, value in chain.from_iterable(map(dict.items, (key, before or {}, after))):
+        if name not in file.columns(table):
+            return False
+        # SQLite checks the values of other tables when undo writes them.
+        if table == "memories" and name in COLUMNS and not is_valid(name, value):
+            return False
     if before is None:
-        has_key = key.items() <= after.items()
-        if not has_key or (table == "memories" and not set(COLUMNS) <= after.keys()):
-            return f"is not the whole row of {table} that a run inserted"
-    elif entry.is_image:
-        if table == "memories" and entry.proposal in (PURGED, FORGOTTEN):
-            return None
-        if table not in FOUND_IN_TEXTS or not {*key, "run_id"} <= before.keys():
-            return f"is not the image of a row of {table}"
-        if not key.items() <= before.items():
-            return f"is the image of another row of {table}"
-    elif table not in _UPDATED or before.keys() != after.keys() or key.keys() & before.keys():
-        return f"is not an update of a row of {table}"
-    elif before.get("superseded_by", "") == key.get("id"):
-        return "makes a memory supersede itself"
-    return None
+        return key.items() <= after.items() and (table != "memories" or {*COLUMNS} <= after.keys())
+    if entry.is_image and table == "memories":
+        return entry.proposal in (PURGED, FORGOTTEN)
+    if entry.is_image:
+        has_run = table == "embeddings" and "run_id" in before
+        return has_run and key.items() <= before.items()
+    is_update = before.keys() == after.keys() and not key.keys() & before.keys()
+    return table in _UPDATED and is_update and before.get("superseded_by", "") != key.get("id")

@@ -6,6 +6,8 @@ from typing import TYPE_CHECKING, Annotated
 
 from msgspec import Meta, Struct, ValidationError, convert
 
+from .records import Claim
+
 if TYPE_CHECKING:
     from .ledger import Decision
 
@@ -13,13 +15,8 @@ if TYPE_CHECKING:
 KEPT = "kept"
 
 
-class _Claim(Struct):
-    text: str
-    sources: list[str]
-
-
 class _Draft(Struct):
-    claims: Annotated[list[_Claim], Meta(min_length=1)]
+    claims: Annotated[list[Claim], Meta(min_length=1)]
 
 
 class _Proposal(Struct):
@@ -44,21 +41,14 @@ def find_fault(decision: Decision) -> str | None:
         proposal = convert(decision.numbers[KEPT], _Kept).proposal
     except ValidationError as error:
         return f"it is not a proposal: {error}"
-    sources, leaving, survivor = set(decision.sources), set(proposal.leaving), decision.survivor
-    claims, is_merge = proposal.draft.claims, decision.operation == "merge"
-    faults = {
-        "its sources are missing or repeated": not 0 < len(sources) == len(decision.sources),
-        "it has more or fewer hashes than sources": len(proposal.source_hashes) != len(sources),
-        "its draft differs from the ledger": " ".join(c.text for c in claims) != decision.draft,
-        "a claim of its draft cites something other than its sources": not all(
-            sources.issuperset(claim.sources) for claim in claims
-        ),
-        "the memories to supersede are not its sources, or are repeated": (
-            not leaving <= sources or len(leaving) < len(proposal.leaving)
-        ),
-        "its survivor is not one of its sources": survivor not in (None, *sources),
-        "its survivor would be superseded": survivor in leaving,
-        "a merge must supersede all of its sources but the survivor": is_merge
-        and (survivor is None or len(leaving) != len(sources) - 1),
-    }
-    return next((fault for fault, is_found in faults.items() if is_found), None)
+    sources, survivor, claims = decision.sources, decision.survivor, proposal.draft.claims
+    staying = [memory for memory in sources if memory not in proposal.leaving]
+    is_consistent = (
+        0 < len(set(sources)) == len(sources) == len(proposal.source_hashes)
+        and len(staying) + len(proposal.leaving) == len(sources)
+        and (survivor in staying or survivor is None)
+        and (staying == [survivor] or decision.operation != "merge")
+        and all(set(claim.sources) <= set(sources) for claim in claims)
+        and " ".join(claim.text for claim in claims) == decision.draft
+    )
+    return None if is_consistent else "its sources, survivor and draft do not fit together"

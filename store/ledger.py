@@ -259,10 +259,12 @@ def read_last_run(file: MemoryFile, tenant: str) -> Run | None:
 def read_last_start(file: MemoryFile, chosen: Sequence[str]) -> str | None:
     """Return the start time of the last run of 'maintain' for the chosen tenants; None without one.
 
-    Failed and interrupted runs do not count, nor do runs for only some of the tenants.
+    Failed, interrupted and idle runs do not count, nor do runs for only some of the tenants.
     """
+    has_rows = "EXISTS (SELECT 1 FROM {} WHERE run_id = runs.id)".format
     started_at = file.value(
-        "SELECT max(started_at) FROM runs WHERE outcome IN ('done', 'partial', 'undone') "
+        "SELECT max(started_at) FROM runs WHERE (outcome IN ('partial', 'undone') OR "
+        f"outcome = 'done' AND ({has_rows('journal')} OR {has_rows('proposals')})) "
         f"AND ({_OF_MAINTAIN}) AND (coalesce(json_array_length(options, '$.tenant'), 0) = 0 "
         "OR NOT EXISTS (SELECT 1 FROM json_each(?) WHERE value NOT IN "
         "(SELECT value FROM json_each(options, '$.tenant'))))",
@@ -274,22 +276,22 @@ def read_last_start(file: MemoryFile, chosen: Sequence[str]) -> str | None:
 def count_new(file: MemoryFile, chosen: Sequence[str]) -> int:
     """Return how many active memories of the chosen tenants no consolidation run has read yet.
 
-    A run records each text that it reads. An ingest also records the texts that it stores: these
-    are new until a later consolidation run has written something, or found nothing to do.
+    A run computes a vector for each memory. A memory that was stored with one is new until a later
+    consolidation run has written something, or found nothing to do.
     """
-    last_run = file.value(
-        "SELECT max(id) FROM runs WHERE json_extract(options, '$.only') IS NOT NULL "
-        f"AND NOT {_IS_INGEST}"
+    last_start = file.value(
+        "SELECT max(julianday(started_at)) FROM runs "
+        f"WHERE json_extract(options, '$.only') IS NOT NULL AND NOT {_IS_INGEST}"
     )
     return int(
         file.value(
-            "SELECT count(*) FROM memories m LEFT JOIN entity_scans s ON s.memory_id = m.id "
-            "WHERE status = 'active' AND generation = 0 AND origin <> 'consolidation' "
-            "AND m.tenant IN (SELECT value FROM json_each(?)) AND (s.run_id IS NULL "
-            f"OR s.run_id > ? AND s.run_id IN (SELECT id FROM runs WHERE {_IS_INGEST}) "
+            "SELECT count(*) FROM memories m WHERE status = 'active' AND generation = 0 "
+            "AND origin <> 'consolidation' AND tenant IN (SELECT value FROM json_each(?)) "
+            "AND (coalesce(julianday(created_at), 0) > ? "
+            "OR NOT EXISTS (SELECT 1 FROM embeddings WHERE memory_id = m.id)) "
             "AND NOT EXISTS (SELECT 1 FROM standing JOIN changes c USING (tenant) "
-            "WHERE tenant = m.tenant AND standing.changes = c.count))",
-            [json_text(chosen), last_run or ""],
+            "WHERE tenant = m.tenant AND standing.changes = c.count)",
+            [json_text(chosen), last_start or 0],
         )
     )
 

@@ -52,6 +52,20 @@ class Counts:
     characters: int
     tokens: int
 
+    def changed_by(self, before: Counts, after: Counts) -> Counts:
+        """Return these counts with what changed from `before` to `after`."""
+        layers = {
+            layer: count + after.layers[layer] - before.layers[layer]
+            for layer, count in self.layers.items()
+        }
+        return Counts(
+            self.active + after.active - before.active,
+            self.superseded + after.superseded - before.superseded,
+            layers,
+            self.characters + after.characters - before.characters,
+            self.tokens + after.tokens - before.tokens,
+        )
+
 
 @dataclass(frozen=True)
 class LongMemory:
@@ -162,14 +176,12 @@ def read_observed(file: MemoryFile, tenant: str, now: str) -> list[Memory]:
     """Return the observed memories of a tenant, not the derived ones, ordered by id.
 
     Includes active memories, and those that were superseded, purged or archived by a limit, because
-    these still determine the clusters. Omits expired and too long memories.
+    they lead from one memory to its successor. Omits expired and too long memories.
     """
     memories = _read_loadable(
         file,
         "tenant = ? AND generation = 0 AND origin <> 'consolidation' "
-        f"AND {NO_RAW_EXPERIENCE} AND (status IN ('active', 'superseded') "
-        "OR status = 'archived' AND id IN "
-        "(SELECT json_extract(row_key, '$.id') FROM journal WHERE proposal = 'limit'))",
+        f"AND {NO_RAW_EXPERIENCE} AND status IN ('active', 'superseded')",
         [tenant],
     )
     current = [
@@ -258,7 +270,7 @@ def tenants(file: MemoryFile) -> list[str]:
 
 
 def count_clustered(file: MemoryFile) -> dict[str, int]:
-    """Count the memories of each tenant that a run reads: superseded ones cluster as well."""
+    """Count the memories of each tenant that a run reads."""
     counts = file.tuples(
         "SELECT tenant, count(*) FROM memories WHERE status IN ('active', 'superseded') "
         "AND tenant <> ? GROUP BY 1",

@@ -92,10 +92,36 @@ def _replace_trigger(conn: sqlite3.Connection) -> None:
     run_script(conn, _REWRITTEN)
 
 
+# Names that runs found in texts are computed again; only those supplied with a memory are stored.
+_WITHOUT_FOUND_NAMES = """
+DELETE FROM journal WHERE table_name IN ('memory_entities', 'entity_scans');
+DELETE FROM memory_entities WHERE run_id IS NOT NULL;
+DELETE FROM entities WHERE run_id IS NOT NULL
+AND id NOT IN (SELECT entity_id FROM memory_entities);
+DROP TABLE entity_scans;
+DROP TRIGGER memories_leave;
+-- Lineage keeps the text of a deleted memory. The rest repeats the foreign keys, for agents whose
+-- connection does not enforce them.
+CREATE TRIGGER memories_leave AFTER DELETE ON memories
+BEGIN
+    UPDATE synthesized_from SET source_content = old.content
+    WHERE source_id = old.id AND source_content IS NULL;
+    UPDATE memories SET superseded_by = NULL WHERE superseded_by = old.id;
+    DELETE FROM embeddings WHERE memory_id = old.id;
+    DELETE FROM memory_entities WHERE memory_id = old.id;
+END;
+"""
+
+
+def _drop_found_names(conn: sqlite3.Connection) -> None:
+    run_script(conn, _WITHOUT_FOUND_NAMES)
+
+
 # By name, oldest first.
 STEPS: Mapping[str, Callable[[sqlite3.Connection], None]] = {
     f"version_{OLDEST_VERSION}": _create_schema,
     # Some files of version 10 lack parts of an extension that others have.
     "version_11": complete_tables,
     "version_12": _replace_trigger,
+    "version_13": _drop_found_names,
 }

@@ -126,7 +126,7 @@ class Place:
         """Return the lines outside of the memory file that have an erased text, as `path:line`."""
         return ()
 
-    def rehearse(self, do: Callable[[MemoryFile], Done]) -> Done:
+    def dry_run(self, do: Callable[[MemoryFile], Done]) -> Done:
         """Change a copy of the memory file; return what `do` does. Raises `StoreError`."""
         from .backup import copied_to_try
         from .connection import translate_errors
@@ -141,7 +141,7 @@ class Place:
         """Return why a run may not add texts; None if it may."""
         return None
 
-    def lend(self, model: str, encode: Callable[[Sequence[str]], Any]) -> None:
+    def set_embedder(self, model: str, encode: Callable[[Sequence[str]], Any]) -> None:
         """Lend the model for the vectors of new texts, where the place has vectors of its own."""
 
     def remark(self) -> str | None:
@@ -152,7 +152,7 @@ class Place:
         """Return how full it is, where it has a limit."""
         return None
 
-    def aim(self, target: int) -> bool:
+    def set_target(self, target: int) -> bool:
         """Set the size that runs should reach, in bytes; return False where none can be set."""
         return False
 

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from .entities import add_names, read_memory_entities, record_scans, store_entities
 from .journal import Journal
-from .records import Memory, content_hash, json_text, to_row
+from .records import Memory, content_hash, to_row
 from .vectors import from_blob, store_vectors
 
 
@@ -19,16 +18,13 @@ class ProposalChanges(Journal):
     # ISO 8601 in UTC.
     now: str
 
-    def insert_memory(self, memory: Memory, model: str, blob: bytes, names: Sequence[str]) -> None:
-        """Insert a memory with its vector and names."""
+    def insert_memory(self, memory: Memory, model: str, blob: bytes) -> None:
+        """Insert a memory with its vector."""
         self.add_memory(memory)
-        text_hash = memory.content_hash
-        store_vectors(self.file, model, [(memory.id, text_hash, blob)], self.run_id)
-        store_entities(self.file, memory.tenant, [(memory.id, names)], self.run_id)
-        record_scans(self.file, [(memory.id, text_hash)], self.run_id)
+        store_vectors(self.file, model, [(memory.id, memory.content_hash, blob)], self.run_id)
 
     def add_memory(self, memory: Memory) -> None:
-        """Insert a memory without a vector and names."""
+        """Insert a memory without a vector."""
         self.insert("memories", to_row(memory))
 
     def update_memory(self, memory_id: str, columns: dict[str, Any]) -> None:
@@ -45,20 +41,6 @@ class ProposalChanges(Journal):
         text_columns["run_id"] = self.run_id
         vector = {"vector": blob, "dimensions": len(from_blob(blob))}
         self.write("embeddings", {"memory_id": memory_id, "model": model}, text_columns | vector)
-        self.write("entity_scans", {"memory_id": memory_id}, text_columns)
-
-    def add_names(self, memory: Memory, names: Collection[str]) -> None:
-        """Add names to a memory."""
-        known_names = {name for name, _ in read_memory_entities(self.file, memory.id)}
-        new_names = sorted(set(names) - known_names)
-        add_names(self.file, memory.tenant, new_names, self.run_id)
-        entity_ids = self.file.column(
-            "SELECT e.id FROM json_each(?) CROSS JOIN entities AS e ON tenant = ? AND name = value "
-            "ORDER BY name",
-            [json_text(new_names), memory.tenant],
-        )
-        row = {"memory_id": memory.id, "run_id": self.run_id}
-        self.insert("memory_entities", *(row | {"entity_id": entity} for entity in entity_ids))
 
     def supersede(self, memories: Sequence[Memory], successor: str) -> None:
         """Mark memories as superseded by another."""

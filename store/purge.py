@@ -12,11 +12,10 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
 
-from .entities import mentioned_names
 from .erasing import references_explained
 from .errors import NotFound, StoreError
 from .file import MemoryFile
-from .journal import Journal, drop_unused_entities
+from .journal import Journal
 from .journal_form import FORGOTTEN, PURGED
 from .prefixes import find_by_prefix
 from .records import in_utc, json_text, timestamp
@@ -51,12 +50,12 @@ UNDER_REVIEW = (
     "SELECT value FROM proposals, json_each(sources) WHERE state = 'pending' "
     "UNION SELECT survivor FROM proposals WHERE state = 'pending' AND survivor IS NOT NULL"
 )
-# Undo restores vectors and scans only for existing memories: they do not need any.
+# Undo restores vectors only for existing memories: they do not need any.
 _UNDOABLE = (
     "SELECT value AS id FROM runs JOIN proposals ON run_id = runs.id, json_each(sources) "
     "WHERE state = 'applied' AND outcome <> 'undone' AND started_at >= ?1 "
     "UNION SELECT value FROM runs JOIN journal ON run_id = runs.id, json_each(row_key) AS named "
-    "WHERE table_name NOT IN ('embeddings', 'entity_scans') "
+    "WHERE table_name <> 'embeddings' "
     "AND named.key IN ('id', 'memory_id', 'derived_id', 'source_id') "
     "AND outcome <> 'undone' AND started_at >= ?1"
 )
@@ -118,7 +117,6 @@ def purge(
             row["id"]: {name: row[name] for name in _IMAGE} for row in rows if row["reason"] is None
         }
         purged = list(images)
-        mentioned = mentioned_names(file, purged)
         texts = _texts(file, purged)
         journal = Journal(file, run_id, PURGED)
         journal.record("memories", (({"id": key}, image, {}) for key, image in images.items()))
@@ -126,7 +124,6 @@ def purge(
         with references_explained(file.conn, file.path, "memories"):
             file.change_rows("DELETE FROM memories WHERE id = ?", [(key,) for key in purged])
         _refuse_loss(file, texts)
-        drop_unused_entities(file, mentioned)
     return purged
 
 

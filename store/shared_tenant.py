@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 # The tenant whose memories are the current facts.
 SHARED_TENANT = "shared"
-HOW_TO_SHARE = "Publish facts with 'slowwave shared FILE'."
+HOW_TO_SHARE = "Publish facts with 'slowwave shared publish FILE'."
 
 
 def has_log(file: MemoryFile) -> bool:
@@ -50,7 +50,7 @@ def refuse_current_facts(file: MemoryFile, memory_ids: Sequence[str]) -> None:
         [json_text(list(memory_ids))],
     )
     if name:
-        command = f"slowwave shared {shlex.quote(str(file.path))} retract {shlex.quote(name)}"
+        command = f"slowwave shared retract {shlex.quote(str(file.path))} {shlex.quote(name)}"
         raise StoreError(
             f"The shared fact '{name}' is current, and only retracted facts can be forgotten.",
             f"Nothing was changed. Retract it first: {command} --author NAME",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 import os
+import shlex
 import stat
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
@@ -70,7 +71,8 @@ def remove_file(path: Path) -> None:
             Path(f"{path}{suffix}").unlink(missing_ok=True)
         except OSError as error:
             raise StoreError(
-                f"Cannot remove {path}{suffix}: {error.strerror}.", "Remove it yourself."
+                f"Cannot remove {path}{suffix}: {error.strerror}.",
+                f"Check the permissions of its folder, then: rm {shlex.quote(f'{path}{suffix}')}",
             ) from error
 
 

@@ -78,7 +78,9 @@ def refuse_non_database(path: Path) -> None:
                 "memory files of a folder: 'slowwave fleet maintain'.",
             )
         if not stat.S_ISREG(status.st_mode):
-            raise UnusableFile(f"{path} is a device or a pipe, not a file.")
+            raise UnusableFile(
+                f"{path} is a device or a pipe, not a file.", "Specify the path of a memory file."
+            )
         if is_database(path):
             return
         start = first_bytes(path, _SCHEMA_WITHIN) if status.st_size else b""
@@ -89,9 +91,11 @@ def refuse_non_database(path: Path) -> None:
         hint = f"Check the path{create if is_ours else '.'}"
         raise UnusableFile(f"There is no file {path}.", hint) from None
     except OSError as error:
-        raise UnusableFile(f"Cannot read {path}: {error.strerror}.") from error
+        hint = "Check the permissions of the file and its folders."
+        raise UnusableFile(f"Cannot read {path}: {error.strerror}.", hint) from error
     if not start:
-        raise UnusableFile(f"{path} is empty.", "Remove it, or restore it from a backup.")
+        hint = "Restore it from a backup, or remove it to create a new one."
+        raise UnusableFile(f"{path} has no content (0 bytes).", hint)
     if start.startswith(MAGIC):
         if len(start) < HEADER_BYTES:
             raise UnusableFile(

@@ -139,3 +139,12 @@ def read_vectors_by_id(
         "WHERE model = ? AND memory_id IN (SELECT value FROM json_each(?)) ORDER BY 1",
         [model, json.dumps(list(ids))],
     )
+
+
+def replacement_hint(model: str) -> str:
+    """Return what to do about stored vectors that another model of this name made."""
+    name = model.replace("'", "''")
+    return (
+        "Pass --embedder with the model that made them, or delete them with SQL, so that the next "
+        f"run computes them again: DELETE FROM embeddings WHERE model = '{name}'"
+    )

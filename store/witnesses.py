@@ -1,8 +1,8 @@
 """Witnesses: what runs still read of purged memories.
 
-Runs also read superseded memories, which determine the clusters and keep others apart. A purge
-therefore deletes a memory's row, but keeps what plans read of it: a few columns, its names and its
-vectors. Its text is in the lineage.
+Runs also read superseded memories, which show when a text was last stated and what a person
+separated; recall finds their successors by them. A purge therefore deletes a memory's row, but
+keeps a few columns and its vectors. Its text is in the lineage.
 """
 
 from __future__ import annotations
@@ -18,7 +18,6 @@ from .records import (
     content_hash,
     from_values,
     json_text,
-    parse_list,
     parse_object,
 )
 
@@ -46,9 +45,7 @@ def store_witnesses(file: MemoryFile, ids: Sequence[str], run_id: str) -> None:
     conn.execute(
         "INSERT OR REPLACE INTO witnesses (id, tenant, content_hash, image, names, run_id) "
         "SELECT id, tenant, coalesce(content_hash, hash_of(CAST(content AS BLOB))), "
-        f"json_object({image}), (SELECT json_group_array(name) FROM "
-        "(SELECT name FROM memory_entities JOIN entities e ON e.id = entity_id "
-        "WHERE memory_id = m.id ORDER BY name)), ? FROM memories m "
+        f"json_object({image}), '[]', ? FROM memories "
         "WHERE id IN (SELECT value FROM json_each(?))",
         [run_id, chosen],
     )
@@ -90,15 +87,6 @@ def _memory(memory_id: str, tenant: str, text_hash: str | None, image: str, text
         "metadata": metadata,
     }
     return from_values(tuple(row[name] for name in COLUMNS))
-
-
-def names_of_witnesses(file: MemoryFile, tenant: str) -> dict[str, list[str]]:
-    """Return the names that purged memories mention, sorted, by memory id."""
-    rows = file.conn.execute("SELECT id, names FROM witnesses WHERE tenant = ?", [tenant])
-    return {
-        memory_id: list(map(str, parse_list(names, "the names", f"witness {memory_id}")))
-        for memory_id, names in rows
-    }
 
 
 def store_witness_vectors(

@@ -13,7 +13,7 @@ import subprocess
 import sys
 import tempfile
 from pathlib import Path
-from typing import Any, get_args
+from typing import Any
 
 import anyio
 from nights import rows
@@ -43,7 +43,6 @@ LATER_EXAMPLES = {
     "corrections": REFERENCE,
     "forget": ROOT / "docs" / "reliability.md",
     "lessons": ROOT / "docs" / "organisation.md",
-    "queue": ROOT / "docs" / "ingest.md",
     "recall": ROOT / "docs" / "recall.md",
     "shared": ROOT / "docs" / "organisation.md",
 }
@@ -112,22 +111,21 @@ def _slowwave(folder: str, *arguments: str, **settings: str) -> str:
 
 
 def commands() -> str:
-    """Return the table of all commands."""
-    table = "| command | |\n|---|---|\n"
+    """Return all commands with their arguments."""
+    lines = ""
     for name, command in every_command().items():
         arguments = [
             _placeholder(parameter)
             for parameter in command.params
             if isinstance(parameter, TyperArgument)
         ]
-        does = (command.help or "").split("\n")[0]
-        table += f"| `{' '.join([name, *arguments])}` | {does} |\n"
-    return table
+        lines += f"{' '.join([name, *arguments])}\n"
+    return _fenced("text", lines)
 
 
 def _placeholder(argument: TyperArgument) -> str:
-    """Return an argument as a table shows it."""
-    name = (argument.metavar or (argument.name or "").upper()).strip("[]").replace("|", "\\|")
+    """Return an argument as a synopsis shows it."""
+    name = (argument.metavar or (argument.name or "").upper()).strip("[]")
     shown = f"{name}..." if argument.nargs != 1 else name
     return shown if argument.required else f"[{shown}]"
 
@@ -152,52 +150,36 @@ def every_command() -> dict[str, TyperCommand]:
 
 
 def keys() -> str:
-    """Return the table of the keys of `maintain`, and those of other commands."""
-    table = "| key | takes | by default | |\n|---|---|---|---|\n"
-    listed: dict[str, list[str]] = {}
-    for key in sorted(KEYS - SUPERSEDED):
-        options = {
-            name: option
-            for name, command in every_command().items()
-            for option in command.params
-            if isinstance(option, TyperOption) and option.name == key
-        }
-        if (option := options.get("maintain")) is None:
-            for name in options:
-                listed.setdefault(name, []).append(f"`{key}`")
-            continue
-        mark = " \\*" if replacement_of(option) else ""
-        cells = (f"`{key}`{mark}", _takes(option), _default(option), option.help or "")
-        table += "| " + " | ".join(each.replace("|", "\\|") for each in cells) + " |\n"
-    lines = [f"- `{name}`: {', '.join(listed[name])}\n" for name in sorted(listed)]
-    return f"{table}\nOther keys, by command, as `--help` describes them:\n\n{''.join(lines)}"
+    """Return the table of the keys that are deprecated as options, with the page's notes."""
+    page = CONFIGURATION.read_text("utf-8")
+    notes = dict(re.findall(r"^\| `(\w+)` \| .* \| (.*) \|$", page, re.MULTILINE))
+    table = "| key | default, or type | |\n|---|---|---|\n"
+    for option in sorted(every_command()["maintain"].params, key=lambda option: option.name or ""):
+        if option.name in KEYS - SUPERSEDED and replacement_of(option):
+            assert isinstance(option, TyperOption)
+            note = notes.get(option.name, option.help)
+            table += f"| `{option.name}` | {_value(option)} | {note} |\n"
+    return table
 
 
-def _takes(option: TyperOption) -> str:
-    """Return the TOML type of an option, or the strings that it takes."""
-    names = {bool: "boolean", int: "integer", float: "number"}
-    kind = option.type_descriptor.annotation
-    words = [f'`"{each}"`' for each in get_args(kind) if isinstance(each, str)]
-    what = names.get(kind) or " or ".join(words) or "string"
-    return f"{what} or list" if option.multiple else what
-
-
-def _default(option: TyperOption) -> str:
-    default = option.default
-    if default is None or callable(default):
-        return ""
-    return f"`{json.dumps(default)}`"
+def _value(option: TyperOption) -> str:
+    """Return the default of an option, or else its TOML type."""
+    if option.default is not None and not callable(option.default):
+        return f"`{json.dumps(option.default)}`"
+    types = {bool: "boolean", int: "integer", float: "number"}
+    name = types.get(option.type_descriptor.annotation, "string")
+    return f"{name} or list" if option.multiple else name
 
 
 def tools() -> str:
-    """Return the table of the tools of the MCP server."""
+    """Return the names of the tools of the MCP server."""
     server = make_server(AgentMemory("memory.db"), Path("memory.db"), writes=True)
-    table = "| tool | what it does | only reads |\n|---|---|---|\n"
+    names: dict[bool, list[str]] = {True: [], False: []}
     for tool in anyio.run(server.list_tools):
-        does, _, _ = (tool.description or "").partition(". ")
-        reads = "yes" if tool.annotations and tool.annotations.read_only_hint else "no"
-        table += f"| `{tool.name}` | {does.removesuffix('.')}. | {reads} |\n"
-    return table
+        reads = bool(tool.annotations and tool.annotations.read_only_hint)
+        names[reads].append(f"`{tool.name}`")
+    reading, writing = (", ".join(names[reads]) for reads in (True, False))
+    return f"- Always: {reading}\n- With `--allow-writes`: {writing}\n"
 
 
 def _fenced(language: str, text: str) -> str:

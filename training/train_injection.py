@@ -43,7 +43,7 @@ TOLERANCE = 1e-5
 # How often the sentences that contain the instructions are chosen again.
 ROUNDS = 3
 # The log-odds above which a text contains instructions; see `--check`.
-THRESHOLD = 1.25
+THRESHOLD = 1.26
 FOLDS = 4
 SEED = 20261126
 CHOICE = re.compile(r"\{(\w+|[^{}]*\|[^{}]*)\}")

@@ -85,7 +85,7 @@ def _measure_drafts(path: Path, writer: ModelWriter) -> Usage:
         dialogues = (_judge(drafts, writer.checker) for drafts in questions(labelled))
         answered = [
             question
-            for questions in writer.ask(dialogues, AnswerStore(file, NOW))
+            for questions in writer.run_dialogues(dialogues, AnswerStore(file, NOW))
             for question in questions
         ]
     _print(*report([draft for question in answered for draft in question.judged]))

@@ -19,7 +19,7 @@ from slowwave.consolidation.evaluation.measures import (
     mean,
 )
 from slowwave.consolidation.evaluation.questions import RecallQuestion
-from slowwave.consolidation.evaluation.trial import SearchResults, Trial, Trials, measure_hits
+from slowwave.consolidation.evaluation.trial import SearchResults, Trials, measure_hits
 from slowwave.consolidation.options import CycleOptions
 from slowwave.consolidation.recall.index import RecallIndex, read_recallable_of
 from slowwave.consolidation.recall.search import Hit, SearchQuery, relevant, search
@@ -132,7 +132,7 @@ def measure_recall(
     start = time.monotonic()
     with memory_file(question_set.lines) as path:
         trials = Trials(path, question_set.questions, embedder, NOW, kept_hits=LOOKED_AT)
-        trial = trials.night(CycleOptions(), writer or BuiltInWriter())
+        after, outcome = trials.night(CycleOptions(), writer or BuiltInWriter())
         index = RecallIndex(read_recallable_of(path, (), embedder.name), embedder)
         plain = Baselines(index)
         searches = {VECTORS: plain.by_vectors, WORDS: plain.by_words, RANKS: plain.by_ranks}
@@ -141,13 +141,13 @@ def measure_recall(
             questions=trials.questions,
             without_evidence=trials.without_evidence,
             memories_before=trials.before.memories,
-            memories_after=trial.after.memories,
+            memories_after=after.memories,
             searches={
                 BEFORE: trials.before.by_text,
                 RELEVANT: _relevant(trials),
-                BY_TEXT: trial.after.by_text,
-                **_by_keys(question_set, trials, trial),
-                BY_LINEAGE: trial.after.by_lineage,
+                BY_TEXT: after.by_text,
+                **_by_keys(question_set, trials, after),
+                BY_LINEAGE: after.by_lineage,
                 **{
                     name: plain.measure(trials.questions, search)
                     for name, search in searches.items()
@@ -155,9 +155,9 @@ def measure_recall(
             },
             hints={
                 BEFORE: list(_hints(question_set.gold, trials.before)),
-                AFTER: list(_hints(question_set.gold, trial.after)),
+                AFTER: list(_hints(question_set.gold, after)),
             },
-            unanswered=sum(window.state != "applied" for window in trial.outcome.asked),
+            unanswered=sum(window.state != "applied" for window in outcome.asked),
             seconds=time.monotonic() - start,
             silent=_silent(index),
         )
@@ -212,7 +212,9 @@ def _silent(index: RecallIndex) -> float:
     return sum(not hits for hits in all_hits) / len(questions)
 
 
-def _by_keys(question_set: QuestionSet, trials: Trials, trial: Trial) -> dict[str, list[Measures]]:
+def _by_keys(
+    question_set: QuestionSet, trials: Trials, after: SearchResults
+) -> dict[str, list[Measures]]:
     """Measure the hits after the night by the keys of the answers, if they are known.
 
     A derived memory counts as all of its sources if it has the keys of the answer.
@@ -226,6 +228,6 @@ def _by_keys(question_set: QuestionSet, trials: Trials, trial: Trial) -> dict[st
     return {
         BY_KEYS: [
             measure_hits(question, hits, partial(contained, question_set.keys[question.id]))
-            for question, hits in zip(trials.questions, trial.after.hits, strict=True)
+            for question, hits in zip(trials.questions, after.hits, strict=True)
         ]
     }

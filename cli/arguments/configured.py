@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import inspect
-import os
 import re
-import shlex
 from collections.abc import Callable, Iterator, Sequence
 from copy import copy
 from dataclasses import MISSING, fields, is_dataclass
@@ -18,15 +16,12 @@ import typer
 from typer.core import TyperArgument, TyperCommand, TyperGroup, TyperOption
 
 from slowwave.cli.terminal.exits import EXIT_CODES, run_reported
-from slowwave.cli.terminal.output import PLACE_OF, Output
-from slowwave.store.opening import is_database
-from slowwave.store.places import Address, Place
-from slowwave.store.validate import DATABASE_SUFFIXES, is_memory_file
+from slowwave.cli.terminal.output import Output
+from slowwave.store.places import Place
 
-from .addresses import with_originals, without_secrets
 from .old_spellings import hints_of_options, old_commands, replacement_of
 from .place_options import PlaceOptions, PlacesOptions
-from .settings import CONTEXT_SETTINGS, hints_of_variables, is_limit, must_be_filled, place_named
+from .settings import CONTEXT_SETTINGS, check_typed
 
 HELP_ALL = "--help-all"
 # What follows the help of a command.
@@ -42,93 +37,49 @@ class ConfiguredCommand(TyperCommand):
     """A command whose options can be set by the environment and by the config file."""
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
-        """Remove secrets from addresses, since arguments may be shown."""
-        if HELP_ALL in args:
-            args = _help_for(ctx)
-        shown, originals = without_secrets(ctx, args)
+        """Accept --help-all, and refer a usage error to the help of this command."""
         try:
-            self._refuse_misuse(ctx, shown)
-            remaining = super().parse_args(ctx, shown)
+            return super().parse_args(ctx, _help_for(ctx) if HELP_ALL in args else args)
         except typer.TyperException as error:
             refused: Any = error  # an option without its value has no context
             refused.ctx = getattr(error, "ctx", None) or ctx
             raise
-        ctx.params = {name: with_originals(value, originals) for name, value in ctx.params.items()}
-        self._refuse_swapped(ctx)
-        return remaining
-
-    def _refuse_misuse(self, ctx: Any, args: list[str]) -> None:
-        """Refuse a blank path, tenant or tag, and --tenant twice where a command takes it once."""
-        values, _, order = self.make_parser(ctx).parse_args(list(args))
-        parameter: Any
-        for parameter in self.params:
-            passed, variable = values.get(parameter.name), None
-            if passed in (None, (), []):
-                passed = parameter.resolve_envvar_value(ctx)
-                variable = parameter.envvar or f"SLOWWAVE_{parameter.name.upper()}"
-            for value in passed if isinstance(passed, list | tuple) else [passed]:
-                # Path("") is the current folder; a blank is usually a variable that is not set.
-                if isinstance(value, str) and not value.strip() and must_be_filled(parameter):
-                    is_option = isinstance(parameter, TyperOption)
-                    name = parameter.opts[0] if is_option else parameter.metavar
-                    raise typer.BadParameter(f"{variable or name} must not be blank.", ctx=ctx)
-            # Click ignores an empty variable.
-            if passed is None and is_limit(parameter.name) and os.environ.get(str(variable)) == "":
-                raise typer.BadParameter(f"{variable} is empty: set the limit, or unset it.")
-            is_repeated = parameter.name == "tenant" and order.count(parameter) > 1
-            if is_repeated and not getattr(parameter, "multiple", False):
-                raise typer.BadParameter("Specify --tenant only once.", ctx=ctx)
-
-    def _refuse_swapped(self, ctx: Any) -> None:
-        """Refuse a memory file after FILE, unless FILE is or may become one, or is a folder."""
-        file = ctx.params.get("file")
-        if file is None or isinstance(file, Address) or file.suffix in DATABASE_SUFFIXES:
-            return
-        is_folder = os.path.isdir(file)  # noqa: PTH112 - Path.is_dir raises if the name is too long
-        if is_folder or is_database(file):
-            return
-        passed = [ctx.params[each.name] for each in self.params if isinstance(each, TyperArgument)]
-        values = [value if isinstance(value, list) else [value] for value in passed if value]
-        words = [str(value) for group in values for value in group]
-        for word in words[1:]:
-            if is_memory_file(Path(word)):
-                words.remove(word)
-                raise typer.BadParameter(
-                    f"{word} is a memory file, and {file} is not. The memory file comes first: "
-                    f"{ctx.command_path} {shlex.join([word, *words])}",
-                    ctx=ctx,
-                )
 
     def collect_usage_pieces(self, ctx: Any) -> list[str]:
         """Return FILE, where Typer has {FILE}: braces mean a choice."""
         return [re.sub("[{}]", "", piece) for piece in super().collect_usage_pieces(ctx)]
 
     def make_parser(self, ctx: Any) -> Any:
-        """Add a --no-... for each flag that the environment or the config file can set."""
-        parser = super().make_parser(ctx)
+        """Check what is typed; add a --no-... for each flag that settings can set."""
+        parser: Any = super().make_parser(ctx)
         for option in self.params:
             if isinstance(option, TyperOption) and option.is_bool_flag:
                 names = [f"--no-{name[2:]}" for name in option.opts if name.startswith("--")]
                 parser.add_option(
                     obj=option, opts=names, dest=option.name, action="store_const", const=False
                 )
+        parse = parser.parse_args
+
+        def parse_args(args: list[str]) -> tuple[dict[str, Any], list[str], list[Any]]:
+            values, remaining, order = parse(args)
+            check_typed(ctx, values, order)
+            return values, remaining, order
+
+        parser.parse_args = parse_args
         return parser
 
     def invoke(self, ctx: Any) -> Any:
-        """Run the command: hints first, and errors with their place in the config file."""
+        """Run the command: hints first."""
         output = Output(json=bool(ctx.params.get("json")), quiet=bool(ctx.params.get("quiet")))
-        hints = *ctx.meta.pop(_HINTS, ()), *hints_of_options(ctx), *hints_of_variables(ctx)
-        for hint in hints:
+        for hint in (*ctx.meta.pop(_HINTS, ()), *hints_of_options(ctx)):
             output.note(hint)
-        token, file = PLACE_OF.set(partial(place_named, ctx)), ctx.params.get("file")
+        file = ctx.params.get("file")
         try:
             command = partial(super().invoke, ctx)
             code = run_reported(command, file if isinstance(file, Path) else None, output)
         except typer.BadParameter as error:
             error.ctx = error.ctx or ctx
             raise
-        finally:
-            PLACE_OF.reset(token)
         raise typer.Exit(code)
 
     def format_help(self, ctx: Any, formatter: Any) -> None:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from slowwave.cli.terminal.interpreter import shorten_turns_of_threads
+from slowwave.cli.terminal.output import Output
 from slowwave.consolidation.runtime.redaction import without_secrets
 from slowwave.consolidation.writing.writer import AGENT, BuiltInWriter, Writer
 
@@ -20,7 +21,7 @@ from .options import setting
 if TYPE_CHECKING:
     from slowwave.consolidation.model.interface import Model
     from slowwave.consolidation.model.recording import Recordings
-    from slowwave.consolidation.model.usage_limits import BudgetOwner
+    from slowwave.consolidation.model.usage_limits import MakeMeter
 
 
 def _concurrency_of(context: typer.Context, value: int) -> int:
@@ -122,12 +123,13 @@ class ModelOptions:
         self,
         recordings: Recordings | None = None,
         month: MonthlyBudget | None = None,
-        owner: BudgetOwner | None = None,
+        make_meter: MakeMeter | None = None,
     ) -> Writer:
         """Return a writer that calls the model that is named or recorded, or the built-in one.
 
-        month: what may still be spent this month. owner: grants calls, if several runs share the
-        limits. Raises `typer.BadParameter`, and `ModelError` if a program to ask is not there.
+        month: what may still be spent this month. make_meter: makes what enforces the limits; None
+        for the usual one. Raises `typer.BadParameter`, and `ModelError` if a program to ask is not
+        there.
         """
         model, asks = self.model, recordings is None or recordings.asks
         if model is None and recordings is not None and recordings.recording is not None:
@@ -139,7 +141,7 @@ class ModelOptions:
         if model is None:
             return BuiltInWriter()
         from slowwave.consolidation.model.model_writer import ModelWriter
-        from slowwave.consolidation.model.usage_limits import UsageLimits
+        from slowwave.consolidation.model.usage_limits import UsageLimits, UsageMeter
 
         shorten_turns_of_threads()
         # An answer from a recording costs only time.
@@ -151,7 +153,8 @@ class ModelOptions:
         writer, reader = models_of(model, self.api_base, self.checker)
         if asks:
             _refuse_missing_programs(writer, reader)
-        return ModelWriter(writer, self.concurrency, usage, recordings, reader or "none", owner)
+        meter = make_meter or UsageMeter
+        return ModelWriter(writer, self.concurrency, usage, recordings, reader or "none", meter)
 
     def check_of(self, model: str | None) -> str:
         """Return the command that tests the model and its checker."""
@@ -167,18 +170,35 @@ class ModelOptions:
 
         With a limit of the cost, also refuses models whose price is unknown. Raises `ModelError`.
         """
-        if self.model is None or (recordings is not None and not recordings.asks):
-            return
         from slowwave.consolidation.model.known_models import refuse_unpriced, refuse_unready
         from slowwave.consolidation.model.litellm_model import Endpoint
 
-        for asked_model in models_of(self.model, self.api_base, self.checker):
+        for asked_model in self._asked(recordings):
             if isinstance(asked_model, Endpoint):
                 refuse_unready(asked_model)
             else:
                 _refuse_missing_programs(asked_model)
-            if asked_model is not None and (self.max_cost is not None or monthly_usd is not None):
+            if self.max_cost is not None or monthly_usd is not None:
                 refuse_unpriced(asked_model)
+
+    def note_unlisted(self, recordings: Recordings | None, output: Output) -> None:
+        """Note each model that litellm may not know, without importing litellm."""
+        from slowwave.consolidation.model.known_models import provider_of
+        from slowwave.consolidation.model.litellm_model import Endpoint
+
+        for asked_model in self._asked(recordings):
+            if isinstance(asked_model, Endpoint) and provider_of(asked_model.model) is None:
+                output.note(
+                    f"The model '{asked_model.model}' is not in litellm's tables, so a run may "
+                    f"refuse it. Check it with: {self.check_of(self.model)}"
+                )
+
+    def _asked(self, recordings: Recordings | None) -> list[Model]:
+        """Return the models that a run would call."""
+        if self.model is None or (recordings is not None and not recordings.asks):
+            return []
+        writer, reader = models_of(self.model, self.api_base, self.checker)
+        return [writer] if reader in (None, writer) else [writer, reader]
 
 
 @dataclass(frozen=True)

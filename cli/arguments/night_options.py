@@ -76,10 +76,22 @@ class AskedOptions:
 # In the order in which they run.
 PHASES = ("expire", "decay", "consolidate", "limit", "purge")
 
+
+def _phases_of(text: str) -> frozenset[str]:
+    """Return the phases of --phase. Raises `typer.BadParameter`."""
+    chosen = frozenset(map(str.strip, text.split(",")))
+    if unknown := sorted(chosen - {*PHASES, "all"}):
+        raise typer.BadParameter(
+            f"--phase takes {','.join(PHASES)} or all, not '{','.join(unknown)}'."
+        )
+    return chosen
+
+
 PhaseOption = Annotated[
     str | None,
     per_call(
         metavar="PHASES",
+        callback=checked_by(_phases_of),
         help="What to do, comma-separated. Default: consolidate. expire: expire memories past "
         "their retention; decay: report how age and disuse weaken memories; consolidate: merge, "
         "synthesize and update; limit: archive memories above max_active of a tenant; purge: "
@@ -108,6 +120,12 @@ MaxActiveOption = Annotated[
 ]
 
 
+WikiOption = Annotated[
+    Path | None,
+    setting(metavar="DIR", help="Update the wiki in DIR afterwards: see 'slowwave export'."),
+]
+
+
 def _old(phase: str, from_environment: bool = True) -> Any:
     help = f"Same as --phase {phase}."
     return setting(f"--{phase}", allow_from_autoenv=from_environment, help=help)
@@ -129,11 +147,7 @@ class OldPhases:
 
         With --phase, an old option counts only on the command line. Raises `typer.BadParameter`.
         """
-        chosen = frozenset() if phase is None else frozenset(map(str.strip, phase.split(",")))
-        if unknown := sorted(chosen - {*PHASES, "all"}):
-            raise typer.BadParameter(
-                f"--phase takes {','.join(PHASES)} or all, not '{','.join(unknown)}'."
-            )
+        chosen = frozenset() if phase is None else _phases_of(phase)
         for field in fields(self):
             on_command_line = is_on_command_line(context, field.name)
             if field.name == "max_active":
@@ -189,10 +203,7 @@ class NightSettings:
             "Not in a dry run.",
         ),
     ] = None
-    wiki: Annotated[
-        Path | None,
-        setting(metavar="DIR", help="Update the wiki in DIR afterwards: see 'slowwave export'."),
-    ] = None
+    wiki: WikiOption = None
     log_format: Annotated[
         LogFormat,
         setting(

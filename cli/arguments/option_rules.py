@@ -17,10 +17,12 @@ ABOUT_ASKING: dict[str, tuple[str, ...]] = dict.fromkeys(
 
 
 def refuse_missing(context: typer.Context, needs: Sequence[tuple[str, Sequence[str]]]) -> None:
-    """Refuse options on the command line that lack the options they require."""
+    """Refuse options that lack what they require; in settings only --ask, in a dry run."""
     options = given_in(context)
     for option, needed in needs:
-        if is_on_command_line(context, option) and option in options and options.isdisjoint(needed):
+        is_dry_ask = option == "ask" and "dry_run" in options
+        is_meant = is_dry_ask or is_on_command_line(context, option)
+        if is_meant and option in options and options.isdisjoint(needed):
             raise typer.BadParameter(f"{_spelled(option)} requires {_any_of(needed)}.")
 
 

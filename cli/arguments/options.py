@@ -116,7 +116,7 @@ class OutputOptions(Output):
     config: ConfigOption = None
 
 
-RehearseOption = Annotated[
+DryRunOption = Annotated[
     bool, per_call("--dry-run", help="Show whether it is possible, without changing anything.")
 ]
 MemoryArgument = Annotated[
@@ -143,14 +143,6 @@ ReviewOption = Annotated[
         "or loosely connected memories, a model's own words; never: none.",
     ),
 ]
-OnlyOption = Annotated[
-    str,
-    typer.Option(
-        metavar="OPERATIONS",
-        show_default=False,
-        help=f"Only these operations, comma-separated: {ALL_OPERATIONS}.",
-    ),
-]
 
 
 def worker_of(option: str) -> Any:
@@ -167,3 +159,14 @@ def operations_of(only: str) -> frozenset[Operation]:
     if unknown := sorted(chosen - {*OPERATIONS}):
         raise typer.BadParameter(f"--only takes {ALL_OPERATIONS}, not '{','.join(unknown)}'.")
     return cast("frozenset[Operation]", chosen)
+
+
+OnlyOption = Annotated[
+    str,
+    typer.Option(
+        metavar="OPERATIONS",
+        show_default=False,
+        callback=checked_by(operations_of),
+        help=f"Only these operations, comma-separated: {ALL_OPERATIONS}.",
+    ),
+]

@@ -5,12 +5,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
+from itertools import chain
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from slowwave.cli.arguments.options import FileArgument, FilesArgument, setting
+from slowwave.cli.terminal.output import FILE_OPTIONS
 from slowwave.store.places import Place, place_kinds, place_of
 from slowwave.store.validate import is_foreign_file
 
@@ -47,7 +49,7 @@ class PlaceOptions:
 
     def resolve(self) -> Place:
         """Return the place. Raises `StoreError`, and wrong usage."""
-        return place_of(self.file, _format_of(self.format, self.table), self.state)
+        return place_of(self.file, _format_of(self), self.state)
 
 
 @dataclass(frozen=True)
@@ -71,19 +73,23 @@ class PlacesOptions:
         """Return the places, each with its target. Raises `StoreError`, and wrong usage."""
         if not self.files:
             raise typer.BadParameter("Specify the memory file, or set SLOWWAVE_FILE.")
-        format = _format_of(self.format, self.table)
+        format = _format_of(self)
         places = [place_of(file, format, self.state) for file in self.files]
         if self.target is not None:
             _aim(places, self.target)
         return places
 
 
-def _format_of(format: str | None, table: str | None) -> str | None:
-    if table is None:
-        return format
-    if format is not None:
+def _format_of(options: PlaceOptions | PlacesOptions) -> str | None:
+    """Return the value of --format or --table, and have hints repeat the options of FILE."""
+    values = {"--format": options.format, "--table": options.table, "--state": options.state}
+    words = ((name, str(value)) for name, value in values.items() if value is not None)
+    FILE_OPTIONS.set(tuple(chain.from_iterable(words)))
+    if options.table is None:
+        return options.format
+    if options.format is not None:
         raise typer.BadParameter("--table specifies the format: omit --format.")
-    return f"table:{table}"
+    return f"table:{options.table}"
 
 
 def _aim(places: Sequence[Place], size: str) -> None:
@@ -95,7 +101,7 @@ def _aim(places: Sequence[Place], size: str) -> None:
     except ValidationError:
         raise typer.BadParameter(f"--target takes a size as in 17KB, not '{size}'.") from None
     for place in places:
-        if not place.aim(target):
+        if not place.set_target(target):
             raise typer.BadParameter(f"--target does not apply to {place.named}.")
 
 

@@ -8,9 +8,8 @@
 from __future__ import annotations
 
 import os
-import re
 import tomllib
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from difflib import get_close_matches
 from functools import partial
 from pathlib import Path
@@ -19,9 +18,9 @@ from typing import Any, NoReturn
 import typer
 from typer.core import TyperOption
 
+from slowwave.store.errors import StoreError
 from slowwave.store.opening import read_text
-
-from .addresses import address_named, parse_address
+from slowwave.store.places import Address, address_of
 
 CONFIG_NAME = "slowwave.toml"
 FILE_VARIABLE = "SLOWWAVE_FILE"
@@ -37,13 +36,9 @@ _TYPES: dict[object, tuple[str, tuple[type, ...]]] = {
 }
 # Options that take several values as one text, separated by commas.
 _WITH_COMMAS = frozenset({"only", "phase"})
-# Options of other texts that must not be blank.
-_FILLED = frozenset({"checker", "model", "tag", "tags", "tenant"})
-# Metavars of texts that are paths, or may be.
-_PATHS = frozenset({"NAME|PATH", "WHERE", "SOURCE", "RECEIPTS"})
 _CONFIG = "slowwave.config"
-# Variables that are not options of commands.
-_VARIABLES = frozenset({"FILE", "DEBUG", "MCP_TOKEN"})
+# The values of a command as they were typed, by parameter: `Path` collapses the slashes of a URL.
+_TYPED = "slowwave.typed"
 _SOURCES = {"COMMANDLINE": "the command line", "ENVIRONMENT": "SLOWWAVE_{}"}
 
 
@@ -59,34 +54,87 @@ def settable_options(command: Any) -> Iterator[TyperOption]:
             yield option
 
 
+def check_typed(context: typer.Context, typed: dict[str, Any], order: list[Any]) -> None:
+    """Refuse a blank value, an empty limit, a URL instead of a path, and a second tenant.
+
+    typed: the values on the command line. order: their parameters. Raises wrong usage.
+    """
+    context.meta[_TYPED] = typed
+    parameter: Any
+    for parameter in context.command.params:
+        values, variable = typed.get(parameter.name), None
+        if values in (None, (), []):
+            values = parameter.resolve_envvar_value(context)
+            variable = parameter.envvar or f"SLOWWAVE_{parameter.name.upper()}"
+        # Click ignores an empty variable.
+        is_limit = parameter.name.startswith("max_") or parameter.name == "monthly_budget"
+        if values is None and is_limit and os.environ.get(str(variable)) == "":
+            raise typer.BadParameter(f"{variable} is empty: set the limit, or unset it.")
+        is_option = isinstance(parameter, TyperOption)
+        if parameter.name == "tenant" and not parameter.multiple and order.count(parameter) > 1:
+            raise typer.BadParameter("Specify --tenant only once.")
+        argument = parameter.metavar or parameter.name.upper()
+        name = variable or (parameter.opts[0] if is_option else argument)
+        for value in values if isinstance(values, list | tuple) else [values]:
+            # Usually a variable that is not set; Path("") would be the current folder.
+            if isinstance(value, str) and not value.strip():
+                raise typer.BadParameter(f"{name} must not be blank.")
+            is_file = parameter.name in ("file", "files")
+            is_path = parameter.type_descriptor.annotation in (Path, list[Path])
+            if is_path and not is_file and parse_address(context, str(value)):
+                raise typer.BadParameter(f"{name} takes a file, not a database.")
+
+
 def config_for_file(context: typer.Context, value: Path | None) -> Path | None:
     """Return FILE or its address; note the config file next to it for `read_named`."""
     if value is None:
         return None
-    address = address_named(context, value)
-    value = _unlike_option(value)
-    path = config_path(value)
-    # A dangling link is an error, not an absent file.
-    if address is None and os.path.lexists(path):
-        context.meta.setdefault(_CONFIG, path)
-    return address or value
+    address = parse_address(context, context.meta[_TYPED].get("file") or str(value))
+    return address or _noting_config(context, value)
 
 
 def config_for_files(context: typer.Context, values: list[Path] | None) -> list[Path] | None:
     """Return the FILEs or their addresses; read the config file next to the first."""
-    if _source(context, "files") == "ENVIRONMENT":
+    typed = context.meta[_TYPED].get("files")
+    if not typed and values:
         # Click would split a URL at its colons.
         address = parse_address(context, os.environ[FILE_VARIABLE])
         if address is not None:
             return [address]
-    if not values:
-        return None
-    config_for_file(context, values[0])
-    return [address_named(context, value) or _unlike_option(value) for value in values]
+        typed = values
+    addresses = [parse_address(context, str(text)) for text in typed or ()]
+    files = [address or path for address, path in zip(addresses, values or (), strict=True)]
+    if files and not isinstance(files[0], Address):
+        _noting_config(context, files[0])
+    return [_unlike_option(file) for file in files] or None
+
+
+def parse_address(context: typer.Context, text: str) -> Address | None:
+    """Return the address that a text is; None for a path.
+
+    Raises wrong usage for an invalid address, and where a command takes only files.
+    """
+    try:
+        address = address_of(text)
+    except StoreError as error:
+        raise typer.BadParameter(f"{error.message} {error.hint}") from error
+    if address is not None and all(option.name != "format" for option in context.command.params):
+        raise typer.BadParameter("This command takes a file, not a database.")
+    return address
+
+
+def _noting_config(context: typer.Context, path: Path) -> Path:
+    """Return a path that printed commands can name; note the config file next to it."""
+    path = _unlike_option(path)
+    config = config_path(path)
+    # A dangling link is an error, not an absent file.
+    if os.path.lexists(config):
+        context.meta.setdefault(_CONFIG, config)
+    return path
 
 
 def _unlike_option(path: Path) -> Path:
-    """Return a path that printed commands can name: one that starts with a dash is an option."""
+    """Return a path that is not taken for an option in printed commands."""
     return path.absolute() if str(path).startswith("-") else path
 
 
@@ -94,7 +142,7 @@ def config_for_source(context: typer.Context, value: str) -> str:
     """Read the config file in a folder of memory files, or next to a list of them."""
     path = Path(value)
     is_folder = os.path.isdir(path)  # noqa: PTH112 - Path.is_dir raises if the name is too long
-    config_for_file(context, path / ".." if is_folder else path)  # whose parent is the folder
+    _noting_config(context, path / ".." if is_folder else path)  # whose parent is the folder
     return value
 
 
@@ -110,36 +158,6 @@ def read_named(context: typer.Context, value: Path | None) -> Path | None:
     if (path := value or context.meta.get(_CONFIG)) is not None:
         _read(context, path)
     return value
-
-
-def is_limit(name: str) -> bool:
-    """Whether an option limits what a command does or spends."""
-    return name.startswith("max_") or name == "monthly_budget"
-
-
-def hints_of_variables(context: typer.Context) -> Iterator[str]:
-    """Yield notes about variables without effect, in commands that take a model: it costs money.
-
-    Raises `typer.BadParameter` if a limit is meant: without it the command would spend more.
-    """
-    prefix = f"{CONTEXT_SETTINGS['auto_envvar_prefix']}_"
-    variables = {name.removeprefix(prefix) for name in os.environ if name.startswith(prefix)}
-    known_names = _VARIABLES | _variables_of(context.command)
-    if "MODEL" not in known_names or variables <= known_names:
-        return
-    known_names |= _variables_of(context.find_root().command)
-    for name in sorted(variables - known_names):
-        near = get_close_matches(name, known_names, n=1, cutoff=0.7)
-        suggestion = f" Did you mean {prefix}{near[0]}?" if near else ""
-        if near and is_limit(near[0].lower()):
-            raise typer.BadParameter(f"{prefix}{name} is not a setting.{suggestion}", ctx=context)
-        yield f"{prefix}{name} has no effect: it is not a setting.{suggestion}"
-
-
-def _variables_of(command: Any) -> frozenset[str]:
-    """Return the variables of a command, or of all commands of a group, without the prefix."""
-    options = settable_options(command)
-    return frozenset(str(opt.name).upper() for opt in options if opt.name not in DELETING)
 
 
 def kill_switch_for(context: typer.Context, file: Path) -> str | None:
@@ -180,9 +198,9 @@ def _read(context: typer.Context, path: Path) -> None:
     context.meta[_CONFIG] = path
     values = _checked(context, path)
     context.default_map = {
-        option.name: _to_default(values[option.name], option, path)
-        for option in context.command.params
-        if isinstance(option, TyperOption) and option.name in values
+        str(option.name): _to_default(values[option.name], option, path)
+        for option in settable_options(context.command)
+        if option.name in values
     }
 
 
@@ -216,7 +234,7 @@ def _values(path: Path, keys: frozenset[str]) -> dict[str, Any]:
         if isinstance(values[key], dict):
             raise _wrong(path, f"it has a table, [{key}]: put its keys at the top, without tables.")
         near = get_close_matches(key, sorted(keys), n=1)
-        suggestion = f"Did you mean {near[0]}?" if near else "docs/configuration.md lists all keys."
+        suggestion = f"Did you mean {near[0]}?" if near else "See docs/configuration.md."
         raise _wrong(path, f"it has an unknown key, {key}. {suggestion}")
     return values
 
@@ -233,32 +251,27 @@ def _to_default(value: Any, option: TyperOption, path: Path) -> Any:
         if type(each) not in types:  # Typer would convert true to 1, and 5 to "5"
             shown = str(each).lower() if isinstance(each, bool) else repr(each)
             raise _wrong(path, f"{option.name} must be {expected}, not {shown}.")
-    if must_be_filled(option) and any(not str(each).strip() for each in values):
-        return partial(_refuse, f"{path}, {option.name} must not be blank.")
+    place = f"'{path}, {option.name}'"
+    if any(not str(each).strip() for each in values):
+        return partial(_refuse, place, "it must not be blank.")
     if option.multiple:
         return values
     if option.name in _WITH_COMMAS:
         return ",".join(values)
     if len(values) == 1:
         return values[0]
-    problem = f"{path}, {option.name} has {len(values)} values, and this command takes one"
-    return partial(_refuse, f"{problem}: specify it with {option.opts[0]}.")
+    problem = f"it has {len(values)} values, and this command takes one: specify {option.opts[0]}."
+    return partial(_refuse, place, problem)
 
 
-def _refuse(sentence: str) -> NoReturn:
+def _refuse(place: str, problem: str) -> NoReturn:
     """Refuse a value; Click calls this only if no other source has one."""
-    raise typer.BadParameter(sentence)
+    raise typer.BadParameter(problem, param_hint=place)
 
 
 def _wrong(path: Path, problem: str) -> typer.BadParameter:
     problem = f"{problem} Correct it, or pass another file with --config."
     return typer.BadParameter(problem, param_hint=f"'{path}'")
-
-
-def must_be_filled(parameter: Any) -> bool:
-    """Whether an option or an argument takes paths, or names that must not be blank."""
-    is_path = parameter.type_descriptor.annotation in (Path, list[Path])
-    return is_path or parameter.metavar in _PATHS or parameter.name in _FILLED
 
 
 def is_on_command_line(context: typer.Context, name: str) -> bool:
@@ -282,34 +295,12 @@ def _source(context: typer.Context, name: str) -> str:
 def place_of_refused(error: typer.TyperException) -> str | None:
     """Return the variable, or where in the config file, a refused value is; else None."""
     context: typer.Context | None = getattr(error, "ctx", None)
-    if context is None:
-        return None
     parameter = getattr(error, "param", None)
-    if parameter is None:  # the command refused it, and names the option or the value
-        return place_named(context, error.format_message())
-    if _source(context, parameter.name) == "ENVIRONMENT":
+    if context is None or parameter is None:
+        return None
+    source = _source(context, parameter.name)
+    if source == "ENVIRONMENT":
         # The hint is the path of a config file.
         parts = (source_of(context, parameter.name), getattr(error, "param_hint", None))
         return ", ".join(filter(None, parts)).replace("'", "")
-    return _place(context, [parameter])
-
-
-def place_named(context: typer.Context, sentence: str) -> str | None:
-    """Return where in the config file the options are that a sentence names, or their values."""
-    options = context.command.params
-    return _place(context, [option for option in options if _is_named(option, context, sentence)])
-
-
-def _place(context: typer.Context, options: Iterable[Any]) -> str | None:
-    keys = [option.name for option in options if _source(context, option.name) == "DEFAULT_MAP"]
-    return f"{context.meta[_CONFIG]}, {', '.join(keys)}" if keys else None
-
-
-def _is_named(parameter: Any, context: typer.Context, sentence: str) -> bool:
-    """Whether a sentence names an option before any other, or quotes its value."""
-    first = re.search(r"(?<![\w-])--[a-z][\w-]*", sentence)
-    if first is not None and first[0] in parameter.opts:
-        return True
-    value = context.params.get(parameter.name)
-    values = value if isinstance(value, list | tuple) else [value]
-    return any(f"'{each}'" in sentence for each in values)
+    return f"{context.meta[_CONFIG]}, {parameter.name}" if source == "DEFAULT_MAP" else None

@@ -5,36 +5,97 @@ from __future__ import annotations
 import json
 import sys
 from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from slowwave.cli.arguments.night_options import AskedOptions
-from slowwave.cli.arguments.options import (
-    EnabledOption,
-    OutputOptions,
-    SkipInvalidOption,
-)
-from slowwave.cli.nights.rounds import Round, Rounds, refuse_or_end
+from slowwave.cli.arguments.night_options import AskedOptions, WikiOption
+from slowwave.cli.arguments.options import EnabledOption, OutputOptions, SkipInvalidOption
+from slowwave.cli.arguments.settings import source_of
+from slowwave.cli.nights.gates import Gates
+from slowwave.cli.nights.maintain_files import finish_night, note_place, write_back
 from slowwave.cli.terminal.exits import Code
 from slowwave.cli.terminal.output import FORMAT, Output, harmless_json, writing_to_stdout
+from slowwave.cli.terminal.progress_bars import shown_progress
 from slowwave.cli.terminal.signals import signals_of_this_command
 from slowwave.cli.views.asked import queued_parts_as_text
+from slowwave.cli.views.outcome import NightReport
 from slowwave.cli.views.questions import (
+    given_as_json,
     given_as_text,
     left_as_text,
     open_question_as_json,
     open_questions_as_json,
 )
-from slowwave.cli.views.wiki import ChangeOutput
+from slowwave.cli.views.wiki import refuse_unwritable_wiki, update_wiki
+from slowwave.consolidation.vectors.embedder import CachingEmbedder, SentenceEmbedder
+from slowwave.consolidation.writing.writer import AGENT
 from slowwave.store.errors import InvalidLine
 from slowwave.store.places import Place
 
 from .import_ import reading
 
 if TYPE_CHECKING:
-    from slowwave.consolidation.agent.rounds import OpenQuestions
+    from slowwave.consolidation.agent.rounds import AgentRound, GivenAnswers, OpenQuestions
+
+
+@dataclass(frozen=True)
+class Round:
+    """The outcome of a round: its exit code, and the fields of its JSON."""
+
+    answers: GivenAnswers
+    code: int
+    json_fields: dict[str, Any]
+
+
+class Rounds:
+    """Rounds on one place; nothing stays open between two of them."""
+
+    def __init__(self, place: Place, asked: AskedOptions, output: Output) -> None:
+        """Take the place. Raises `typer.BadParameter`."""
+        self._place = place
+        self._embedder = CachingEmbedder(SentenceEmbedder(asked.embedder))
+        self._output = output
+        place.set_embedder(self._embedder.name, self._embedder.encode)
+        self._options = note_place(place, asked.cycle_options(AGENT), output)
+
+    def questions(self) -> OpenQuestions:
+        """Return the open questions; the file is only read."""
+        with self._place.reading() as memory_file, self._round(memory_file) as agent_round:
+            return agent_round.questions()
+
+    def answer(self, answers: dict[str, str]) -> Round:
+        """Keep answers; once no question is open, run the night, write it back and show it."""
+        place, budget = self._place, self._place.budget()
+        code, night = int(Code.DONE), None
+        with place.changing() as memory_file:
+            with self._round(memory_file) as agent_round:
+                result = agent_round.give(answers)
+            if result.outcome is None:
+                place.write_back()
+            else:
+                from slowwave.consolidation.model.agent_writer import AgentWriter
+
+                self._output.show(*given_as_text(result))
+                outcome, after = write_back(place, memory_file, result.outcome, self._options)
+                report = NightReport(outcome, place, AgentWriter(), memory_file, (budget, after))
+                code, night = finish_night(report, self._output)
+        if result.unusable and code == Code.DONE:
+            code = Code.PARTLY
+        return Round(result, code, given_as_json(result) | {"night": night})
+
+    @contextmanager
+    def _round(self, memory_file: Path) -> Iterator[AgentRound]:
+        from slowwave.consolidation.agent.rounds import AgentRound
+
+        signals, now = signals_of_this_command(), datetime.now(UTC)
+        signals.open()
+        with shown_progress(self._output.quiet) as progress:
+            yield AgentRound(memory_file, self._options, self._embedder, now, progress, signals)
 
 
 def questions(
@@ -72,8 +133,9 @@ def answer(
     *,
     asked: AskedOptions,
     skip_invalid: SkipInvalidOption = False,
+    wiki: WikiOption = None,
     enabled: EnabledOption = True,
-    output: ChangeOutput,
+    output: OutputOptions,
 ) -> None:
     """Store answers to 'slowwave questions', and consolidate once every question is answered.
 
@@ -82,7 +144,7 @@ def answer(
     before all questions are answered, and then only what passes the checks. The run can be undone
     like any other.
     """
-    refuse_or_end(context, place, enabled, output)
+    _refuse_or_end(context, place, enabled, wiki, output)
     answers_by_id: dict[str, str] = {}
     invalid: list[tuple[int, str]] = []
     if answers is not None:
@@ -98,7 +160,8 @@ def answer(
     if is_open:
         output.show(*given_as_text(finished.answers))
     fields = finished.json_fields | {"skipped": skipped}
-    output.report_change("answer", place, is_rehearsed=is_open, **fields)
+    pages = {} if is_open else update_wiki(wiki, place, output)
+    output.result("answer", file=str(place.named), **fields, **pages)
     raise typer.Exit(finished.code or (Code.PARTLY if invalid else Code.DONE))
 
 
@@ -107,8 +170,9 @@ def dream(
     place: Place,
     *,
     asked: AskedOptions,
+    wiki: WikiOption = None,
     enabled: EnabledOption = True,
-    output: ChangeOutput,
+    output: OutputOptions,
 ) -> None:
     """Be the model yourself: print a question, read its answer from stdin, until the run is done.
 
@@ -118,16 +182,18 @@ def dream(
     the last line is the outcome. In a harness, 'slowwave questions' and 'slowwave answer' do the
     same in two steps.
     """
-    refuse_or_end(context, place, enabled, output)
+    _refuse_or_end(context, place, enabled, wiki, output)
     rounds = Rounds(place, asked, output)
-    rounds.migrate()
     open_questions, code = rounds.questions(), int(Code.DONE)
-    is_open = bool(open_questions.questions)
+    is_open, faults = bool(open_questions.questions), ""
     for finished in _rounds(rounds, open_questions, output) if is_open else [rounds.answer({})]:
         open_questions = finished.answers.left
+        faults = "".join(
+            f" The last answer was not used: {why}." for why in finished.answers.faults.values()
+        )
         if finished.answers.outcome is not None:
             code = finished.code
-            fields = finished.json_fields | output.update_wiki(place)
+            fields = finished.json_fields | update_wiki(wiki, place, output)
             if output.json:
                 of_file = {"format": FORMAT, "command": "dream", "file": str(place.named)}
                 _print_line(of_file | fields)
@@ -135,7 +201,8 @@ def dream(
             for paragraph in queued_parts_as_text(finished.answers.read):
                 output.note(*paragraph.split("\n"))
     if open_questions.questions:
-        output.note(f"The input ended. {left_as_text(open_questions)}")
+        message = f"The input ended before all questions were answered.{faults}"
+        output.error(message, left_as_text(open_questions), code := Code.PARTLY)
     raise typer.Exit(code)
 
 
@@ -214,3 +281,17 @@ def _parse_answer_line(line: bytes) -> tuple[str, str]:
             'it is not a JSON object with an "id" and an "answer" (an object, or its JSON text)'
         ) from error
     return answer.id, answer.text
+
+
+def _refuse_or_end(
+    context: typer.Context, place: Place, enabled: bool, wiki: Path | None, output: Output
+) -> None:
+    """Refuse what cannot be written, and end the command if the kill switch is set."""
+    place.refuse_changes()
+    refuse_unwritable_wiki(wiki, place.named)
+    closed = Gates(None if enabled else source_of(context, "enabled")).switch()
+    if closed is not None:
+        command = str(context.info_name)
+        output.result(command, file=str(place.named), gate=closed.as_json())
+        output.show(closed.as_text(place.named))
+        raise typer.Exit(Code.DONE)

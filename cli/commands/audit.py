@@ -5,7 +5,7 @@ from __future__ import annotations
 import shlex
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import asdict, replace
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from itertools import groupby
 from pathlib import Path
@@ -16,14 +16,12 @@ import typer
 from slowwave.cli.arguments.durations import duration_of, retention_of
 from slowwave.cli.arguments.night_options import MaxActiveOption, RetainOption
 from slowwave.cli.arguments.options import OutputOptions, TenantsOption, checked_by
-from slowwave.cli.terminal.output import clean, table_of, with_file
+from slowwave.cli.terminal.output import clean, with_file
 from slowwave.cli.terminal.wording import MAX_LISTED, counted, shortened_for_stdout, unlisted
 from slowwave.cli.views.memory import dated, ids_in, read_views
 from slowwave.store.places import Place
 
 if TYPE_CHECKING:
-    from rich.console import RenderableType
-
     from slowwave.consolidation.reports.audit import Audit, Finding, FindingKind
 
 _TITLES: dict[FindingKind, str] = {
@@ -38,13 +36,9 @@ _TITLES: dict[FindingKind, str] = {
     "expiring": "About to expire",
     "limit": "Tenants near max_active",
     "faded": "Not confirmed or recalled for over a half-life of their layer",
-    "conflict": "Contradictions",
-    "pending": "Pending proposals",
 }
 # What cleans up all findings of a kind.
 _CLEANING = {
-    "conflict": "conflicts FILE",
-    "pending": "review FILE",
     "expired": "maintain FILE --phase expire",
     "expiring": "maintain FILE --phase expire",
     "limit": "maintain FILE --phase limit",
@@ -75,8 +69,8 @@ def audit(
     """List what needs cleaning up in the file, each with the command for it.
 
     Reports memories that contain instructions or secrets, carry no information, are doubtful,
-    unused, expired or near a limit; contradictions; and pending proposals. To verify the file
-    itself, use 'slowwave check'.
+    unused or expired, and tenants near their limit. To verify the file itself, use 'slowwave
+    check'.
     """
     from slowwave.consolidation.ingest.secrets import kinds_of_secrets
     from slowwave.consolidation.reports.audit import AuditOptions
@@ -110,13 +104,12 @@ def _as_json(report: Audit) -> dict[str, Any]:
             for finding in report.findings
         ],
         "active": report.active,
-        "last_said": list(map(asdict, report.last_said)),
         "recorded": {"accesses": report.accesses_recorded, "feedback": False},
     }
 
 
-def _as_text(report: Audit, file: Path, path: Path) -> Iterator[RenderableType]:
-    """Yield the findings by kind, how old what each kind says is, and what is not recorded.
+def _as_text(report: Audit, file: Path, path: Path) -> Iterator[str]:
+    """Yield the findings by kind, and what is not recorded.
 
     path: where the texts of memories are read.
     """
@@ -128,13 +121,6 @@ def _as_text(report: Audit, file: Path, path: Path) -> Iterator[RenderableType]:
         yield ""
         yield _section(kind, list(group), command, path)
     yield ""
-    rows = (
-        (age.kind, *(f"{number:,}" for number in (age.memories, age.median, age.oldest)))
-        for age in report.last_said
-    )
-    if report.last_said:
-        yield table_of(["days since last stated"], rows, ["memories", "median", "oldest"])
-        yield ""
     yield _NO_FEEDBACK if report.accesses_recorded else f"{_NO_ACCESSES} {_NO_FEEDBACK}"
 
 

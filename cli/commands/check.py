@@ -15,10 +15,7 @@ from slowwave.store.places import Place
 
 
 def check(place: Place, *, output: OutputOptions) -> None:
-    """Check that the file is intact.
-
-    Checks integrity, references, lineage, hashes and vectors.
-    """
+    """Check integrity, references, lineage, hashes and vectors of the file."""
     from slowwave.store.check import check_file
     from slowwave.store.file import open_reading
 

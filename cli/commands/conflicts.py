@@ -9,15 +9,14 @@ import typer
 
 from slowwave.cli.arguments.configured import VerbGroup, group_of
 from slowwave.cli.arguments.options import (
+    DryRunOption,
     OutputOptions,
-    RehearseOption,
     TenantsOption,
     per_call,
 )
 from slowwave.cli.terminal.output import clean
 from slowwave.cli.views.conflict import conflicts_as_json, conflicts_as_text
 from slowwave.cli.views.correction import make_correction
-from slowwave.cli.views.wiki import ChangeOutput
 from slowwave.consolidation.reports.conflict_groups import group_conflicts
 from slowwave.store.errors import NotFound
 from slowwave.store.file import MemoryFile, open_reading
@@ -69,9 +68,9 @@ def resolve(
     both: Annotated[
         bool, per_call("--both", help="Both are right: keep both, and do not list them again.")
     ] = False,
-    rehearse: RehearseOption = False,
+    dry_run: DryRunOption = False,
     *,
-    output: ChangeOutput,
+    output: OutputOptions,
 ) -> None:
     """Settle a conflict, so that it is not listed again; 'slowwave undo' undoes it."""
     if (keep is not None) == both:
@@ -97,7 +96,7 @@ def resolve(
             )
         return corrector.keep(kept_id, group.rivals_of(kept_id))
 
-    make_correction("conflicts", place, do, rehearse, output)
+    make_correction("conflicts", place, do, dry_run, output)
 
 
 app = group_of(

@@ -23,6 +23,7 @@ from slowwave.cli.terminal.output import table_of
 from slowwave.cli.terminal.progress_bars import shown_progress
 from slowwave.cli.terminal.signals import signals_of_this_command
 from slowwave.cli.terminal.wording import counted
+from slowwave.consolidation.evaluation.measures import Difference, differences, mean
 from slowwave.consolidation.options import CycleOptions
 from slowwave.consolidation.vectors.embedder import DEFAULT_MODEL, SentenceEmbedder
 from slowwave.store.places import Place
@@ -32,8 +33,7 @@ if TYPE_CHECKING:
 
     from rich.table import Table
 
-    from slowwave.consolidation.evaluation.measures import Difference
-    from slowwave.consolidation.evaluation.trial import SearchResults, Trial, Trials
+    from slowwave.consolidation.evaluation.trial import SearchResults, Trials
 
 
 def eval_(
@@ -61,7 +61,6 @@ def eval_(
     """
     if ask and asking.model is None:
         raise typer.BadParameter("--ask requires --model.")
-    from slowwave.consolidation.evaluation.measures import differences
     from slowwave.consolidation.evaluation.questions import read_questions
     from slowwave.consolidation.evaluation.trial import Trials
 
@@ -84,12 +83,12 @@ def eval_(
             progress=progress,
         )
         signals.open()
-        trial = trials.night(options, writer, signals)
+        after, _ = trials.night(options, writer, signals)
         signals.close()
-    gains = differences(trials.before.by_text, trial.after.by_text)
-    fields = _as_json(trials, trial, gains)
+    gains = differences(trials.before.by_text, after.by_text)
+    fields = _as_json(trials, after, gains)
     output.result("eval", file=str(place.named), **fields)
-    output.show(_summary(trials, trial), _table(trials, trial, gains), _FOOTNOTE)
+    output.show(_summary(trials, after), _table(trials, after, gains), _FOOTNOTE)
 
 
 _FOOTNOTE = (
@@ -109,9 +108,10 @@ _LABELS = {
 }
 
 
-def _as_json(trials: Trials, trial: Trial, gains: Mapping[str, Difference]) -> dict[str, Any]:
+def _as_json(
+    trials: Trials, after: SearchResults, gains: Mapping[str, Difference]
+) -> dict[str, Any]:
     """Return an evaluation for programs, as `eval --json` shows it."""
-    from slowwave.consolidation.evaluation.measures import mean
 
     def side(results: SearchResults) -> dict[str, Any]:
         return {
@@ -125,7 +125,7 @@ def _as_json(trials: Trials, trial: Trial, gains: Mapping[str, Difference]) -> d
         "left_out": trials.without_evidence,
         "unknown_evidence": trials.unknown,
         "before": side(trials.before),
-        "after": side(trial.after),
+        "after": side(after),
         "difference": {_LABELS[name]: _rounded(asdict(gain)) for name, gain in gains.items()},
     }
 
@@ -134,10 +134,10 @@ def _rounded(values: dict[str, float]) -> dict[str, float]:
     return {_LABELS.get(name, name): round(value, 4) for name, value in values.items()}
 
 
-def _summary(trials: Trials, trial: Trial) -> str:
+def _summary(trials: Trials, after: SearchResults) -> str:
     text = (
         f"{counted(len(trials.questions), 'question')}; active memories: "
-        f"{trials.before.memories:,} before the run, {trial.after.memories:,} after."
+        f"{trials.before.memories:,} before the run, {after.memories:,} after."
     )
     if trials.without_evidence:
         skipped = counted(trials.without_evidence, "question")
@@ -147,12 +147,10 @@ def _summary(trials: Trials, trial: Trial) -> str:
     return text
 
 
-def _table(trials: Trials, trial: Trial, gains: Mapping[str, Difference]) -> Table:
-    from slowwave.consolidation.evaluation.measures import mean
-
+def _table(trials: Trials, after: SearchResults, gains: Mapping[str, Difference]) -> Table:
     columns = [
         mean(measured)
-        for results in (trials.before, trial.after)
+        for results in (trials.before, after)
         for measured in (results.by_text, results.by_lineage)
     ]
     titles = ["measure", "before", "after", "difference [95%]", "by lineage: before", "after"]
@@ -160,9 +158,9 @@ def _table(trials: Trials, trial: Trial, gains: Mapping[str, Difference]) -> Tab
     for name, label in _LABELS.items():
         gain = gains[name]
         digits = 0 if name == "tokens_at_10" else 3
-        before, *by_lineage, after, after_by_lineage = (
+        before, *by_lineage, later, later_by_lineage = (
             f"{getattr(column, name):.{digits}f}" for column in columns
         )
         interval = f"{gain.mean:+.{digits}f} [{gain.low:+.{digits}f}, {gain.high:+.{digits}f}]"
-        rows.append((label, before, after, interval, *by_lineage, after_by_lineage))
+        rows.append((label, before, later, interval, *by_lineage, later_by_lineage))
     return table_of(titles, rows)

@@ -100,24 +100,13 @@ def _salvage(file: Path, everything: bool, output: Output, error: UnusableFile) 
     count = Salvaged()
     try:
         _write(salvage_lines(file, everything, count))
-    except UnusableFile:
-        raise _without_export(error) from None
-    if not count.saved:
-        raise _without_export(error)
-    output.error(
-        error.message,
-        clean(
-            f"Saved {counted(count.saved, 'memory', 'memories')}, {count.partly} of them "
-            f"incomplete. Not saved: {counted(count.lost, 'memory', 'memories')}, and "
-            f"{count.loose:,} rows of lineage and names. Import the saved memories into a "
-            "new file: slowwave import NEW SAVED.jsonl"
-        ),
-        Code.UNUSABLE_FILE,
+    except UnusableFile as unsaved:
+        # Unless its hint is to do what just failed, the first error says more.
+        raise (unsaved if "'slowwave export" in error.hint else error) from None
+    hint = (
+        f"Saved {counted(count.saved, 'memory', 'memories')}, {count.partly} of them incomplete. "
+        f"{counted(count.lost, 'memory', 'memories')} could not be read, and more may be missing, "
+        "as may lineage and names. Import the saved ones into a new file: "
+        "slowwave import NEW SAVED.jsonl"
     )
-
-
-def _without_export(error: UnusableFile) -> UnusableFile:
-    """Return the error without the advice to do what just failed."""
-    if "'slowwave export" not in error.hint:
-        return error
-    return UnusableFile(error.message, "No memory in it is readable. Restore a backup.")
+    output.error(error.message, clean(hint), Code.UNUSABLE_FILE)

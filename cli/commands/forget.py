@@ -14,7 +14,7 @@ from slowwave.cli.arguments.options import OutputOptions, TenantsOption, per_cal
 from slowwave.cli.terminal.exits import Code
 from slowwave.cli.terminal.output import Output, clean, sees_questions
 from slowwave.cli.terminal.wording import counted, shortened_for_stdout
-from slowwave.store.errors import NotFound, StoreError
+from slowwave.store.errors import StoreError
 from slowwave.store.file import MemoryFile, open_reading
 from slowwave.store.places import Place
 from slowwave.store.records import timestamp
@@ -72,19 +72,15 @@ def forget_(
     _refuse_unclear(memory, matching)
     if not rehearse:
         place.refuse_changes()
-    eraser = Eraser([matching or ""])
 
     with place.reading() as memory_file, open_reading(memory_file) as opened:
-        try:
-            planned = find_forgettable(opened, memory, matching, tenant or ())
-        except NotFound as error:
-            raise _also_in_lines(error, place.lines_with(eraser)) from None
+        planned = find_forgettable(opened, memory, matching, tenant or ())
     if rehearse:
         _show_plan(planned, file, output)
         return
     if not confirmed and not sees_questions(output):
         raise typer.BadParameter(f"{_IRREVERSIBLE} Pass --yes to confirm, or --dry-run first.")
-    if planned.forgotten_at is None:
+    if not planned.is_done:
         refuse_derived(planned, derived)
         if not confirmed:
             output.show("\n".join(_plan(planned)))
@@ -92,40 +88,20 @@ def forget_(
             typer.confirm(f"Forget {count}? {_IRREVERSIBLE}", abort=True, err=True)
 
     def do(opened: MemoryFile) -> Forgotten | None:
-        if planned.forgotten_at is not None:
-            return None
-        return forget(opened, planned, timestamp(datetime.now(UTC)), reason)
+        now = timestamp(datetime.now(UTC))
+        return None if planned.is_done else forget(opened, planned, now, reason)
 
     forgotten = place.change(do)
     # Columns and lines that still have the text, which may have been forgotten before.
-    places = place.lines_with(eraser if forgotten is None else forgotten.eraser)
-    places = (*(forgotten.left if forgotten else ()), *places)
-    unclean = _clean(place, is_finished=not places)
-    code = _report(forgotten, planned, places=places, file=file, output=output, unclean=unclean)
-    raise typer.Exit(code)
-
-
-def _also_in_lines(error: NotFound, lines: Sequence[str]) -> StoreError:
-    """Return the error with the lines or columns of an agent's file that have the text, if any."""
-    if not lines:
-        return error
-    return StoreError(
-        f"No memory contains this text, but it is in {', '.join(lines)}.",
-        "Nothing was changed. Slowwave does not edit these places: erase it there yourself.",
-    )
-
-
-def _clean(place: Place, is_finished: bool) -> StoreError | None:
-    """Remove the bytes of what was forgotten; return why they may be left."""
-    from slowwave.store.forgetting import finish
-
+    eraser = forgotten.eraser if forgotten else Eraser([matching or ""])
+    places = (*(forgotten.left if forgotten else ()), *place.lines_with(eraser))
+    unclean = None
     try:
         place.clean()
-        if is_finished:
-            place.change(finish)
     except StoreError as error:
-        return error
-    return None
+        unclean = error
+    code = _report(forgotten, planned, places=places, file=file, output=output, unclean=unclean)
+    raise typer.Exit(code)
 
 
 def _refuse_unclear(memory: str | None, matching: str | None) -> None:
@@ -145,14 +121,16 @@ def _plan(forgettable: Forgettable) -> Iterator[str]:
     ):
         for memory in memories:
             text = shortened_for_stdout(memory.content)
-            yield clean(f"{title}: {memory.id} ({memory.status}) {text}")
-    if forgettable.forgotten_at is not None and forgettable.text is not None:
-        yield (
-            "No memory contains this text. Any remains of it in the file's free space since "
-            f"{forgettable.forgotten_at[:10]} will be erased."
-        )
-    elif forgettable.forgotten_at is not None:
+            whose = (
+                f"{memory.status}, tenant {memory.tenant}"
+                if forgettable.names_tenants
+                else memory.status
+            )
+            yield clean(f"{title}: {memory.id} ({whose}) {text}")
+    if forgettable.forgotten_at is not None:
         yield f"This memory was forgotten on {forgettable.forgotten_at[:10]}."
+    elif forgettable.is_done:
+        yield "Nothing in the file contains this text; only its free space is overwritten."
     elif forgettable.text is not None and not forgettable.memories:
         yield "No memory contains the text; what runs recorded about it will be erased."
 
@@ -225,7 +203,7 @@ def _report(
         output.note(f"The text is still in {place}, which slowwave does not change.{yours}")
     if unclean is not None:
         message = f"It is forgotten, but bytes of it may be left. {unclean.message}"
-        output.error(message, f"{unclean.hint} Then run this again.", Code.PARTLY)
+        output.error(message, f"{unclean.hint} Then run the command again.", Code.PARTLY)
     return Code.PARTLY if places or unclean else Code.DONE
 
 

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import os
+import re
 import shutil
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager, nullcontext
 from datetime import UTC, datetime
-from itertools import groupby
+from itertools import chain, islice
 from pathlib import Path
 from tempfile import SpooledTemporaryFile
 from typing import IO, TYPE_CHECKING, Annotated
@@ -19,7 +21,7 @@ from slowwave.cli.arguments.place_options import refuse_foreign
 from slowwave.cli.terminal.output import clean
 from slowwave.cli.terminal.progress_bars import shown_progress
 from slowwave.cli.terminal.wording import counted, named
-from slowwave.store.errors import file_errors
+from slowwave.store.errors import StoreError, file_errors
 from slowwave.store.opening import open_text
 from slowwave.store.places import lines_of
 
@@ -72,25 +74,29 @@ def import_(
     if source is None:
         raise typer.BadParameter("Specify a SOURCE, - for stdin, or pass --empty.")
     refuse_foreign(file)
-    with (
-        reading(source)
-        if from_format is None
-        else lines_of(source, from_format, output.note) as lines,
-        open_or_create(file) as opened,
-        shown_progress(output.quiet) as progress,
-    ):
-        added, skipped = import_lines(
-            opened,
-            lines,
-            datetime.now(UTC),
-            skip_invalid,
-            lambda count: progress.stage("importing", count, 0),
-        )
+    opened_source = (
+        reading(source) if from_format is None else lines_of(source, from_format, output.note)
+    )
+    with opened_source as lines:
+        first_lines = list(islice(lines, 1))
+        if not first_lines and not os.path.lexists(file):
+            hint = "No file was created. To create an empty one: slowwave import FILE --empty"
+            raise StoreError("The source is empty: it contains no memories.", hint)
+        with open_or_create(file) as opened, shown_progress(output.quiet) as progress:
+            added, skipped = import_lines(
+                opened,
+                chain(first_lines, lines),
+                datetime.now(UTC),
+                skip_invalid,
+                lambda count: progress.stage("importing", count, 0),
+            )
     lines_skipped = [{"line": bad.line, "reason": bad.reason} for bad in skipped]
     output.result("import", file=str(file), imported=added, skipped=lines_skipped)
     # Of the lines with the same problem, the first is an example.
-    kinds = groupby(sorted(skipped, key=_problem), _problem)
-    for first, *more in (list(group) for _, group in kinds):
+    kinds: dict[str, list[Skipped]] = {}
+    for bad in skipped:
+        kinds.setdefault(re.split(": |, at ", bad.reason)[0], []).append(bad)
+    for first, *more in kinds.values():
         output.note(f"Skipped line {first.line}: {first.reason}.")
         if more:
             lines_of_kind = named([str(bad.line) for bad in more])
@@ -98,11 +104,8 @@ def import_(
             output.note(f"Skipped {count} for the same reason: {lines_of_kind}.")
     memories = counted(added, "memory", "memories")
     ending = f", skipped {counted(len(skipped), 'line')}" if skipped else ""
+    ending = ending if first_lines else ": the source is empty"
     output.show(clean(f"Imported {memories} into {file}{ending}."))
-
-
-def _problem(bad: Skipped) -> str:
-    return bad.reason.partition(": ")[0]
 
 
 @contextmanager

@@ -16,12 +16,12 @@ from slowwave.cli.arguments.option_rules import ASKING, given_in, refuse_missing
 from slowwave.cli.arguments.options import (
     EmbedderOption,
     FileArgument,
+    OutputOptions,
     SkipInvalidOption,
     per_call,
 )
 from slowwave.cli.arguments.place_options import refuse_foreign
-from slowwave.cli.arguments.settings import is_on_command_line, source_of
-from slowwave.cli.views.wiki import ChangeOutput
+from slowwave.cli.arguments.settings import is_on_command_line
 from slowwave.consolidation.ingest.options import (
     DEFAULT_DAYS,
     MAX_DAYS,
@@ -31,12 +31,9 @@ from slowwave.consolidation.ingest.options import (
 )
 from slowwave.consolidation.vectors.embedder import DEFAULT_MODEL, SentenceEmbedder
 from slowwave.store.opening import read_text
-from slowwave.store.places import Place
 from slowwave.store.records import Kind
 from slowwave.store.shared_tenant import refuse_unpublished
 
-from .ingest_queue import drop as drop_queued
-from .ingest_queue import show_queued
 from .ingest_run import IngestRun
 
 _DAYS = ", ".join(f"{kind}={days}" for kind, days in DEFAULT_DAYS.items())
@@ -159,24 +156,13 @@ def ingest(
             "before it is read.",
         ),
     ] = 30.0,
-    waiting: Annotated[
-        bool, per_call("--waiting", help="List the parts queued for a model.")
-    ] = False,
-    drop: Annotated[
-        list[str] | None,
-        per_call(
-            metavar="PART",
-            help="Drop a queued part, by its id or the name of its conversation, or all. "
-            "Repeatable.",
-        ),
-    ] = None,
     dry_run: Annotated[
         bool, typer.Option("--dry-run", help="Show what would be done, and change nothing.")
     ] = False,
     ask: AskOption = False,
     embedder: EmbedderOption = DEFAULT_MODEL,
     asking: RecordableModelOptions,
-    output: ChangeOutput,
+    output: OutputOptions,
 ) -> None:
     """Extract memories from conversations; no message is read twice.
 
@@ -189,15 +175,6 @@ def ingest(
     refuse_unpublished(tenant)
     for note in without_effect(context, given_in(context), _NO_EFFECT_WITHOUT):
         output.note(note)
-    if waiting or drop:
-        tenants = [] if source_of(context, "tenant") == "default" else [tenant]
-        if drop:
-            drop_queued(file, drop, tenants, dry_run, output)
-        else:
-            show_queued(file, tenants, output)
-        return
-    if not dry_run:
-        output.refuse_changes(Place(file))
     if conversations or dry_run:
         watch = None  # a config file may set it for other calls
     recordings = asking.recordings(dry_run and not ask)
@@ -243,21 +220,11 @@ def _refuse_contradictions(context: typer.Context, has_conversations: bool) -> N
         raise typer.BadParameter(
             f"Unknown conversation format '{name}'. Available: {', '.join(format_names)}."
         )
-    arguments = ["conversations"] if has_conversations else []
-    chosen = [
-        f"--{name}"
-        for name in ("waiting", "drop", "watch", "model", "replay")
-        if is_on_command_line(context, name)
-    ]
-    if chosen and chosen[0] in ("--waiting", "--drop"):
-        _refuse_with(chosen[0], chosen[1:] + arguments)
-    if "--watch" in chosen:
-        _refuse_with("--watch", arguments + ["--dry-run"] * context.params["dry_run"])
-
-
-def _refuse_with(option: str, conflicting: Sequence[str]) -> None:
-    if conflicting:
-        raise typer.BadParameter(f"{option} cannot be combined with {conflicting[0]}.")
+    if is_on_command_line(context, "watch"):
+        conflicts = {"conversations": has_conversations, "--dry-run": context.params["dry_run"]}
+        for name, is_passed in conflicts.items():
+            if is_passed:
+                raise typer.BadParameter(f"--watch cannot be combined with {name}.")
 
 
 def _days(limits: Sequence[str] | None) -> dict[str, int | None]:

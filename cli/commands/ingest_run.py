@@ -15,14 +15,13 @@ from typing import TYPE_CHECKING, NoReturn
 import typer
 
 from slowwave.cli.terminal.exits import OF_VERDICT, Code, report_late_failures
+from slowwave.cli.terminal.output import Output
 from slowwave.cli.terminal.progress_bars import shown_progress
 from slowwave.cli.terminal.signals import signals_of_this_command
 from slowwave.cli.views.ingest import as_json, as_text
 from slowwave.cli.views.problems import report_problems
-from slowwave.cli.views.wiki import ChangeOutput
 from slowwave.store.errors import FileHeld, StoreError, file_errors
 from slowwave.store.opening import open_text
-from slowwave.store.places import Place
 from slowwave.store.records import timestamp
 
 if TYPE_CHECKING:
@@ -54,7 +53,7 @@ class IngestRun:
     # When messages without a time were said; None takes the time of the file.
     said_at: str | None
     skips_invalid: bool
-    output: ChangeOutput
+    output: Output
     skipped: list[SkippedLine] = field(default_factory=list)
 
     def read(self, paths: Sequence[Path]) -> int:
@@ -82,7 +81,7 @@ class IngestRun:
             for path, state in _quiet(folder, interval_s):
                 if states.get(path) != state and self._is_read(path):
                     states[path] = state
-                if signals.asked:
+                if signals.requested:
                     raise typer.Exit(signals.code or Code.INTERRUPTED)
                 # A signal that ends a run must also end the wait for the next one.
                 signals.open()
@@ -134,11 +133,10 @@ class IngestRun:
         return outcome
 
     def _report(self, outcome: IngestOutcome, writer: Writer) -> int:
-        self.output.report_change(
+        self.output.show(*as_text(outcome, self.options.tenant, self.dry_run, writer))
+        self.output.result(
             "ingest",
-            Place(self.file),
-            *as_text(outcome, self.options.tenant, self.dry_run, writer),
-            is_rehearsed=self.dry_run,
+            file=str(self.file),
             dry_run=self.dry_run,
             **as_json(outcome, writer),
             skipped=list(map(asdict, self.skipped)),

@@ -25,7 +25,7 @@ from slowwave.cli.views.report_file import (
     refuse_unwritable_folder,
     refuse_unwritable_metrics,
 )
-from slowwave.cli.views.wiki import ChangeOutput
+from slowwave.cli.views.wiki import refuse_unwritable_wiki
 from slowwave.consolidation.vectors.embedder import SentenceEmbedder
 from slowwave.store.places import Place
 
@@ -121,12 +121,11 @@ def maintain(
     )
     watch = Watch(None if dry_run else settings.metrics_file)
     model = SentenceEmbedder(asked.embedder)
-    wiki = None if dry_run else settings.wiki
-    change_output = ChangeOutput(output.json, output.quiet, wiki=wiki)
     for place in places:
-        place.lend(model.name, model.encode)
+        place.set_embedder(model.name, model.encode)
         if not dry_run:
-            change_output.refuse_changes(place)
+            place.refuse_changes()
+            refuse_unwritable_wiki(settings.wiki, place.named)
     if backup and not all(place.is_memory_file for place in places):
         raise typer.BadParameter(
             "--backup works only with slowwave's own files; undo restores other files."
@@ -139,7 +138,7 @@ def maintain(
         recordings=recordings,
         gates=gates,
         watch=watch,
-        output=change_output,
+        output=output,
         dry_run=dry_run,
         exit_code=exit_code and dry_run,
         verbose=verbose,

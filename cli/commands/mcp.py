@@ -15,7 +15,7 @@ from slowwave.cli.arguments.settings import is_on_command_line
 from slowwave.cli.terminal.output import Output
 from slowwave.consolidation.vectors.embedder import DEFAULT_MODEL, SentenceEmbedder
 from slowwave.store.extras import install_hint
-from slowwave.store.file import migrate_file, open_reading
+from slowwave.store.file import open_reading
 
 if TYPE_CHECKING:
     from mcp.server.mcpserver import MCPServer
@@ -97,8 +97,6 @@ def mcp(
 
 def _refuse_unsafe_server(http: int | None, host: str, token: str | None) -> None:
     """Refuse to serve other machines without a token, and a token that no request can carry."""
-    if token is not None and not token.strip():
-        raise typer.BadParameter(f"The token is blank: see --token and {_TOKEN}.")
     if token is not None and (
         token != token.strip() or not token.isascii() or not token.isprintable()
     ):
@@ -123,11 +121,9 @@ def _opened(file: Path, tenant: str, embedder: str, writes: bool) -> AgentMemory
     """Return the memories to serve. Raises `StoreError` if the file is not a memory file."""
     from slowwave.consolidation.agent import AgentMemory
 
-    if not writes:
+    if not writes or file.exists():
         with open_reading(file):
             pass
-    elif file.exists():
-        migrate_file(file)
     return AgentMemory(file, tenant, SentenceEmbedder(embedder))
 
 

@@ -36,7 +36,7 @@ def model_check(
     Sends one writing and one checking request about two sample memories, and shows what a full
     window costs.
     """
-    if model is None or not model.strip():
+    if model is None:
         raise typer.BadParameter("Specify the model with --model, or set SLOWWAVE_MODEL.")
     ModelOptions(model, api_base=api_base, checker=checker).refuse_unready()
     from slowwave.consolidation.model.samples import ask_samples

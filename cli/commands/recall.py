@@ -106,8 +106,6 @@ def recall(
     from slowwave.consolidation.recall.search import SearchQuery, search
     from slowwave.store.connection import translate_errors
 
-    if not query.strip():
-        raise typer.BadParameter("The question is blank.")
     filters, moment = only.chosen(), moment_of(as_of, "--as-of", time.max)
     block_options = BlockOptions(budget, dict(map(_worth, worth or ())))
     now = timestamp(datetime.now(UTC))

@@ -34,7 +34,6 @@ from slowwave.cli.terminal.wording import counted
 from slowwave.cli.views.memory import ids_in, read_views
 from slowwave.cli.views.proposal import LEGEND, view_pending
 from slowwave.cli.views.review import pending_as_json, pending_details, report_decided
-from slowwave.cli.views.wiki import ChangeOutput
 from slowwave.consolidation.proposals import Operation
 from slowwave.consolidation.running.review_queue import (
     Choice,
@@ -93,7 +92,7 @@ def list_pending(
         ),
     ] = False,
     embedder: EmbedderOption = DEFAULT_MODEL,
-    output: ChangeOutput,
+    output: OutputOptions,
 ) -> None:
     """List the pending proposals. Same as 'slowwave review FILE'."""
     choice = chosen.choice()
@@ -102,10 +101,9 @@ def list_pending(
         return
     if output.json or output.quiet:
         raise typer.BadParameter("--tui cannot be combined with --json or --quiet.")
-    output.refuse_changes(place)
+    place.refuse_changes()
     show_screen = worker_of("tui")
     output.show(clean(show_screen(place, choice, SentenceEmbedder(embedder))))
-    output.update_wiki(place)
 
 
 def show(
@@ -123,11 +121,11 @@ def approve(
     chosen: Chosen,
     *,
     embedder: EmbedderOption = DEFAULT_MODEL,
-    output: ChangeOutput,
+    output: OutputOptions,
 ) -> None:
     """Apply proposals exactly as they are shown. To undo one: slowwave undo FILE PROPOSAL."""
     choice = chosen.explicit_choice()
-    output.refuse_changes(place)
+    place.refuse_changes()
     decided = _approve(place, "approve", partial(apply_chosen, choice, None), embedder, output)
     raise typer.Exit(report_decided("review", place, decided, output, action="approve"))
 
@@ -139,20 +137,15 @@ def decline(
     reason: Annotated[
         str | None, per_call(metavar="TEXT", help="The reason, which 'slowwave log' shows.")
     ] = None,
-    output: ChangeOutput,
+    output: OutputOptions,
 ) -> None:
     """Decline proposals: no later run proposes them again."""
     choice = chosen.explicit_choice()
-    output.refuse_changes(place)
+    place.refuse_changes()
     declined = decline_chosen(place, choice, reason)
-    output.report_change(
-        "review",
-        place,
-        f"Declined {counted(len(declined), 'proposal')}.",
-        action="decline",
-        run=None,
-        proposals=list(map(pending_as_json, declined)),
-    )
+    output.show(f"Declined {counted(len(declined), 'proposal')}.")
+    proposals = list(map(pending_as_json, declined))
+    output.result("review", file=str(place.named), action="decline", run=None, proposals=proposals)
     they = "It" if len(declined) == 1 else "They"
     output.note(
         f"{they} will not be proposed again, unless you run: slowwave maintain FILE --reconsider"
@@ -170,11 +163,11 @@ def edit(
     ] = None,
     embedder: EmbedderOption = DEFAULT_MODEL,
     *,
-    output: ChangeOutput,
+    output: OutputOptions,
 ) -> None:
     """Apply a proposal in your own words, which are checked like any draft."""
     choice = Choice((prefix,))
-    output.refuse_changes(place)
+    place.refuse_changes()
     words = text if text is not None else _words_of_an_editor(place, choice, output)
     code: int = Code.FAILED
     try:
@@ -201,15 +194,15 @@ def apply(
     ] = False,
     embedder: EmbedderOption = DEFAULT_MODEL,
     *,
-    output: ChangeOutput,
+    output: OutputOptions,
 ) -> None:
-    """Apply the proposals that are left in a plan, each if a run would do exactly this now.
+    """Apply the proposals that are left in a plan.
 
-    Otherwise it is stale. What a model wrote is rejected.
+    Skip, as stale, any proposal that a run would no longer make. Reject what a model wrote.
     """
     from slowwave.consolidation.running.plan_file import apply_plan, read_plan
 
-    output.refuse_changes(place)
+    place.refuse_changes()
     entries = read_plan(plan)
     apply_entries = partial(apply_plan, entries, include_protected, reconsider)
     decided = _approve(place, "plan", apply_entries, embedder, output)
@@ -266,7 +259,7 @@ def _approve(
     way: str,
     apply: Callable[[Approval], ReviewResult],
     embedder: str,
-    output: ChangeOutput,
+    output: OutputOptions,
 ) -> ReviewResult:
     """Apply proposals as one run. way, apply: as in `approve`."""
     with shown_progress(output.quiet) as progress:

@@ -43,7 +43,7 @@ if TYPE_CHECKING:
     from slowwave.store.records import Memory
 
 # Fields that come first, or under a heading of their own.
-_APART = ("content", "content_hash", "id", "derivations")
+_SEPARATE_FIELDS = ("content", "content_hash", "id", "derivations")
 # How many characters of the memory, and of each text around it, are shown on a terminal.
 _MAX_TEXT = 20_000
 _MAX_LINE = 400
@@ -70,16 +70,17 @@ def show(
     if lineage or tree or html is not None:
         _show_lineage(place, memory, html, output)
         return
+    from slowwave.consolidation.facts.specifics import names_in
     from slowwave.store.entities import read_memory_entities
     from slowwave.store.vectors import read_memory_vectors
 
     with place.reading() as memory_file, open_reading(memory_file) as opened:
         record = _read(opened, memory)
-        names = [name for name, _ in read_memory_entities(opened, record.id)]
+        names = {*read_memory_entities(opened, record.id), *names_in(record.content)}
         vectors = [model for model, _, _ in read_memory_vectors(opened, record.id)]
         derivations = read_derivations(opened, record.id)
     fields = memory_as_json(record) | {
-        "entities": names,
+        "entities": sorted(names),
         "vectors": vectors,
         "derivations": list(map(asdict, derivations)),
     }
@@ -111,7 +112,7 @@ def _read(opened: MemoryFile, prefix: str) -> Memory:
 
 def _lines(fields: dict[str, Any]) -> Iterator[str]:
     for name, value in fields.items():
-        if name not in _APART and value not in (None, (), [], {}):
+        if name not in _SEPARATE_FIELDS and value not in (None, (), [], {}):
             yield clean(f"{name:<14} {_value_text(value)}")
     for derivation in fields["derivations"]:
         writer = derivation["model"] or derivation["writer"]

@@ -10,15 +10,13 @@ from typing import Annotated
 
 import typer
 
-from slowwave.cli.arguments.options import RehearseOption, per_call
+from slowwave.cli.arguments.options import DryRunOption, OutputOptions, per_call
 from slowwave.cli.terminal.output import clean, sees_questions
 from slowwave.cli.terminal.wording import counted
 from slowwave.cli.views.run import describe_forgotten
-from slowwave.cli.views.wiki import ChangeOutput
 from slowwave.store.ageing import restore_memory
 from slowwave.store.errors import Ambiguous, NotFound, StoreError
 from slowwave.store.file import MemoryFile, open_reading
-from slowwave.store.intake import DROPPED
 from slowwave.store.ledger import Decision, read_pending
 from slowwave.store.places import Place
 from slowwave.store.records import Memory, timestamp
@@ -39,7 +37,7 @@ class _Undone:
 
     chosen: Undoable
     keys: list[str]
-    waiting: list[str]
+    pending: list[str]
     # The pending ones that cannot be applied, since their memories have changed.
     stale: list[str]
 
@@ -62,10 +60,10 @@ def undo(
             "proposals.",
         ),
     ] = False,
-    rehearse: RehearseOption = False,
+    dry_run: DryRunOption = False,
     yes: Annotated[bool, typer.Option("--yes", help="Do not ask for confirmation.")] = False,
     *,
-    output: ChangeOutput,
+    output: OutputOptions,
 ) -> None:
     """Undo a run or a proposal, or make an inactive memory active again.
 
@@ -75,10 +73,10 @@ def undo(
     """
     if last and prefix is not None:
         raise typer.BadParameter("Pass only one of an id and --last.")
-    if not rehearse:
-        output.refuse_changes(place)
+    if not dry_run:
+        place.refuse_changes()
     confirmed: Undoable | None = None
-    if not (rehearse or yes) and sees_questions(output):
+    if not (dry_run or yes) and sees_questions(output):
         # Before the lock is taken: a question may stay open for long. Memories need no question.
         with (
             suppress(NotFound),
@@ -100,26 +98,25 @@ def undo(
             )
         return _undo(opened, prefix)
 
-    undone = place.rehearse(do) if rehearse else place.change(do)
+    undone = place.dry_run(do) if dry_run else place.change(do)
     if isinstance(undone, Memory):
-        _report_restored(undone, place, rehearse, output)
+        _report_restored(undone, place, dry_run, output)
         return
     chosen = undone.chosen
-    verdict = "Dry run: nothing prevents undoing" if rehearse else "Undid"
-    output.report_change(
+    verdict = "Dry run: nothing prevents undoing" if dry_run else "Undid"
+    output.show(clean(f"{verdict} {_named(chosen)}."))
+    output.result(
         "undo",
-        place,
-        clean(f"{verdict} {_named(chosen)}."),
-        is_rehearsed=rehearse,
-        dry_run=rehearse,
+        file=str(place.named),
+        dry_run=dry_run,
         run=chosen.run_id,
         runs=[] if chosen.run is None else [chosen.run_id],
         proposals=undone.keys,
-        waiting=undone.waiting,
+        waiting=undone.pending,
         stale=undone.stale,
         forgotten_at=chosen.forgotten_at,
     )
-    if rehearse:
+    if dry_run:
         return
     notes = [
         f"A link in {place.named} is broken now: {name}" for name in place.dead_links() - dead_links
@@ -148,42 +145,39 @@ def _undo(opened: MemoryFile, prefix: str | None) -> _Undone | Memory:
             sentence = f"There is no run, proposal or memory '{prefix}' in {opened.path}."
             raise NotFound(sentence, error.hint) from None
     keys = chosen.undo(opened, now)
-    pending = {proposal.key for proposal in read_pending(opened)}
-    waiting = [key for key in keys if key in pending]
-    outdated = {proposal.id for proposal in read_earlier(opened, ()).outdated} if waiting else ()
-    return _Undone(chosen, keys, waiting, [key for key in waiting if key in outdated])
+    pending_keys = {proposal.key for proposal in read_pending(opened)}
+    pending = [key for key in keys if key in pending_keys]
+    outdated = {proposal.id for proposal in read_earlier(opened, ()).outdated} if pending else ()
+    return _Undone(chosen, keys, pending, [key for key in pending if key in outdated])
 
 
-def _report_restored(memory: Memory, place: Place, rehearse: bool, output: ChangeOutput) -> None:
-    fields = {"id": memory.id} | ({"dry_run": True} if rehearse else {})
-    verdict = "Dry run: would make active again" if rehearse else "Active again"
-    text = clean(f"{verdict}: {memory.id} {memory.content}")
-    output.report_change("restore", place, text, is_rehearsed=rehearse, **fields)
+def _report_restored(memory: Memory, place: Place, dry_run: bool, output: OutputOptions) -> None:
+    fields = {"id": memory.id} | ({"dry_run": True} if dry_run else {})
+    verdict = "Dry run: would make active again" if dry_run else "Active again"
+    output.show(clean(f"{verdict}: {memory.id} {memory.content}"))
+    output.result("restore", file=str(place.named), **fields)
 
 
 def _next_steps(undone: _Undone) -> Iterator[str]:
     """Yield what the next run or ingest does with what was undone."""
-    chosen, waiting, stale = undone.chosen, len(undone.waiting), len(undone.stale)
+    chosen, pending, stale = undone.chosen, len(undone.pending), len(undone.stale)
     options = {} if chosen.run is None else chosen.run.options
     if chosen.forgotten_at is not None:
         yield describe_forgotten(chosen.forgotten_at)
     if stale:
         count = counted(stale, "proposal is stale", "proposals are stale")
         yield f"{count}: other changes conflict with it. The next run plans these memories again."
-    if waiting > stale:
-        count = counted(waiting - stale, "proposal is", "proposals are")
+    if pending > stale:
+        count = counted(pending - stale, "proposal is", "proposals are")
         yield f"{count} pending again: slowwave review FILE"
-    if chosen.messages and DROPPED not in options:
+    if chosen.messages:
         yield "The next ingest of these conversations reads them again."
-    if {"taken_up", DROPPED} & options.keys():
-        yield (
-            "Parts of conversations are queued for a model again. To drop them instead: "
-            "slowwave ingest FILE --drop PART"
-        )
+    if "taken_up" in options:
+        yield "Parts of conversations are queued for a model again."
     if "experience" in options:
         yield "The same traces are not compressed again."
-    elif (planned := len(_planned(chosen))) > waiting:
-        they = "The rest" if waiting else "It" if planned == 1 else "They"
+    elif (planned := len(_planned(chosen))) > pending:
+        they = "The rest" if pending else "It" if planned == 1 else "They"
         yield (
             f"{they} will not be proposed again, unless you run: "
             "slowwave maintain FILE --reconsider"
@@ -219,8 +213,5 @@ def _named(chosen: Undoable) -> str:
     if not parts:
         read = counted(chosen.messages, "message")
         queued = counted(chosen.parts, "conversation part")
-        is_dropped = chosen.run is not None and DROPPED in chosen.run.options
-        did = "dropping" if is_dropped else "queuing"
-        is_read = chosen.messages and not is_dropped
-        parts.append(f"the reading of {read}" if is_read else f"the {did} of {queued}")
+        parts.append(f"the reading of {read}" if chosen.messages else f"the queuing of {queued}")
     return f"{' and '.join(parts)} of run {chosen.run_id}"

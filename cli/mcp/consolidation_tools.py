@@ -46,7 +46,7 @@ _INTERVAL_S = 2.0
 PROGRESS: ContextVar[Progress | None] = ContextVar("PROGRESS", default=None)
 
 # The number of proposals of a night that are shown with their texts.
-_FIRST = 10
+_MAX_SHOWN = 10
 
 
 class ConsolidationTools:
@@ -204,7 +204,7 @@ class ConsolidationTools:
         outcome = given_answers.outcome
         return {
             **given_as_json(given_answers, limit),
-            "night": None if outcome is None else self._outcome(outcome, _FIRST),
+            "night": None if outcome is None else self._outcome(outcome, _MAX_SHOWN),
         }
 
     def consolidate_decline(

@@ -23,7 +23,7 @@ WORDING = {
 }
 _SENTENCE_END = re.compile(r"(?<=\.) +(?=[A-Z'])")
 _COMMAND = re.compile(r"\bslowwave [a-z]|(?<![\w-])--[a-z]")
-_ASK = "Ask the person who runs this server"
+_REFERRAL = "Ask the person who runs this server"
 
 
 def sentences(error: SlowwaveError) -> str:
@@ -39,6 +39,6 @@ def for_agent(hint: str) -> str:
     for words, replacement in WORDING.items():
         hint = hint.replace(words, replacement)
     return " ".join(
-        f"{_ASK}: {sentence}" if _COMMAND.search(sentence) else sentence
+        f"{_REFERRAL}: {sentence}" if _COMMAND.search(sentence) else sentence
         for sentence in _SENTENCE_END.split(hint)
     )

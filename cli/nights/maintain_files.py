@@ -17,7 +17,7 @@ from slowwave.cli.views.memory import ids_in, read_views
 from slowwave.cli.views.outcome import NightReport
 from slowwave.cli.views.problems import model_failure, report_night_problems
 from slowwave.cli.views.report_file import is_page, write_report
-from slowwave.cli.views.wiki import ChangeOutput
+from slowwave.cli.views.wiki import update_wiki
 from slowwave.consolidation.runtime.interruption import InterruptedEarly
 from slowwave.consolidation.runtime.redaction import without_secrets
 from slowwave.store.errors import SlowwaveError, StoreError
@@ -57,7 +57,7 @@ class Night:
     recordings: Recordings | None
     gates: Gates
     watch: Watch
-    output: ChangeOutput
+    output: Output
     dry_run: bool
     # Whether it is a dry run whose exit code tells if there is work to do.
     exit_code: bool
@@ -79,7 +79,7 @@ class Night:
         try:
             for place in places:
                 codes.append(self._maintain_next(place, results))
-                if signals_of_this_command().asked:
+                if signals_of_this_command().requested:
                     break
         finally:
             self.output.result("maintain", files=results)
@@ -109,6 +109,8 @@ class Night:
             if closed is None:
                 if self.options.consolidate and (self.options.ask or not self.dry_run):
                     self.models.refuse_unready(self.recordings, self.settings.monthly_usd)
+                elif self.options.consolidate:
+                    self.models.note_unlisted(self.recordings, self.output)
                 code, result = self._maintain(place, writer)
             else:
                 self.output.show(closed.as_text(place.named))
@@ -166,7 +168,8 @@ class Night:
             report = NightReport(*night, failure, self.models.concurrency)
             how = self.output, self.recordings, self.verbose, self.exit_code
             code, result = finish_night(report, *how)
-        return code, result | self.output.update_wiki(place)
+        wiki = None if self.dry_run else self.settings.wiki
+        return code, result | update_wiki(wiki, place, self.output)
 
     def _consolidate(self, options: CycleOptions, memory_file: Path, writer: Writer) -> Outcome:
         from slowwave.consolidation.cycle import run_cycle
@@ -239,7 +242,7 @@ def write_back(
     try:
         if not dry_run:
             withdrawn = place.write_back()
-            outcome = without_withdrawn(outcome, withdrawn, memory_file, options.tenants)
+            outcome = without_withdrawn(outcome, withdrawn, memory_file)
         is_complete = options.consolidate and not (outcome.interrupted or outcome.broken_off)
         if not is_complete or options.review == "always":
             return outcome, place.budget()

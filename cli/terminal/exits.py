@@ -16,7 +16,7 @@ from slowwave.consolidation.runtime.interruption import OutOfTime
 from slowwave.consolidation.runtime.redaction import without_secrets
 from slowwave.store.errors import ChangedSince, FileHeld, SlowwaveError, UnusableFile
 
-from .output import LOST_STDOUT, NAMED_FILE, Output, unwritable
+from .output import FILE_OPTIONS, LOST_STDOUT, NAMED_FILE, Output, unwritable
 from .signals import CaughtSignals, caught_signals
 
 
@@ -60,8 +60,8 @@ MEANINGS = {
 }
 
 # Shown at the end of --help-all.
-EXIT_CODES = "Exit codes: " + "; ".join(
-    f"{code.value} {meaning}" for code, meaning in MEANINGS.items()
+EXIT_CODES = "\n".join(
+    ("Exit codes:", *(f"  {code.value:>3}  {meaning}" for code, meaning in MEANINGS.items()))
 )
 
 
@@ -77,6 +77,7 @@ def run_reported(command: Callable[[], object], file: Path | None, output: Outpu
     file: what messages call FILE. Wrong usage is raised.
     """
     token = NAMED_FILE.set(file)
+    FILE_OPTIONS.set(())
     LOST_STDOUT.set(None)
     _LATE_FAILURES.set(())
     try:
@@ -105,8 +106,7 @@ def _run(command: Callable[[], object], output: Output, caught: CaughtSignals) -
     except SlowwaveError as error:
         code = code_of(error)
         obstacles = error.obstacles if isinstance(error, ChangedSince) else ()
-        hint = without_secrets(error.hint)
-        output.error(without_secrets(error.message), hint, code, obstacles)
+        output.error(error.message, error.hint, code, obstacles)
         return code
     except Exception as error:  # noqa: BLE001 - the last line of defense: no traceback is shown
         if caught.code is not None:

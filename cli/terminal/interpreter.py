@@ -22,15 +22,15 @@ _ENVIRONMENT = {
 _LOGS = ("LITELLM_LOG", "LITELLM_SET_VERBOSE", "OPENAI_LOG")
 # How long a thread may run before another one. A model call takes about ten turns; with Python's
 # default of 5 ms, each of them waits while drafts are checked.
-_TURN_S = 0.001
+_SWITCH_INTERVAL_S = 0.001
 # SQLite accepts JSON nested up to 2,000 levels deep; Python recurses for each level, up to 1,000
 # by default.
-_LEVELS = 5_000
+_RECURSION_LIMIT = 5_000
 
 
 def tune_interpreter() -> None:
     """Set how often Python collects garbage, and how deep it may recurse."""
-    sys.setrecursionlimit(_LEVELS)
+    sys.setrecursionlimit(_RECURSION_LIMIT)
     # A run creates many objects and frees few: with Python's own thresholds, garbage collection
     # took a third of the processor time of a dry run on 10,000 memories.
     gc.set_threshold(100_000, 20, 100)
@@ -38,7 +38,7 @@ def tune_interpreter() -> None:
 
 def shorten_turns_of_threads() -> None:
     """Let threads take turns more often than by default: for calls of a model."""
-    sys.setswitchinterval(_TURN_S)
+    sys.setswitchinterval(_SWITCH_INTERVAL_S)
 
 
 def keep_libraries_quiet() -> None:

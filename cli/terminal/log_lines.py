@@ -17,17 +17,17 @@ _VARIABLE = "SLOWWAVE_LOG_FORMAT"
 
 
 # Whether the running command writes lines.
-_WANTED: ContextVar[bool] = ContextVar("log_lines_wanted", default=False)
+_WRITES_LINES: ContextVar[bool] = ContextVar("log_lines_wanted", default=False)
 
 
 def writes_log_lines() -> bool:
     """Whether the running command writes lines."""
-    return _WANTED.get()
+    return _WRITES_LINES.get()
 
 
 def log_line(level: Level, event: str, **fields: Any) -> None:
     """Write one line, if lines are wanted and somebody reads them."""
-    if not _WANTED.get():
+    if not _WRITES_LINES.get():
         return
     time = datetime.now(UTC).isoformat(timespec="milliseconds")
     line = {"time": time, "level": level, "event": event, **fields}
@@ -48,14 +48,14 @@ def discard(stream: TextIO) -> None:
 @contextmanager
 def log_lines_of_this_command() -> Iterator[None]:
     """Run a command in the block, which writes lines if the environment says so."""
-    token = _WANTED.set(os.environ.get(_VARIABLE) == "json")
+    token = _WRITES_LINES.set(os.environ.get(_VARIABLE) == "json")
     try:
         yield
     finally:
-        _WANTED.reset(token)
+        _WRITES_LINES.reset(token)
 
 
 def write_in(format: LogFormat) -> LogFormat:
     """Write lines from now on if this is the value of --log-format, and return it."""
-    _WANTED.set(format == "json")
+    _WRITES_LINES.set(format == "json")
     return format

@@ -12,9 +12,10 @@ from contextvars import ContextVar
 from dataclasses import asdict, dataclass
 from io import TextIOWrapper
 from pathlib import Path
-from shlex import quote
+from shlex import join
 from typing import TYPE_CHECKING, Any
 
+from slowwave.consolidation.runtime.redaction import without_secrets
 from slowwave.consolidation.text.invisible import is_hidden, misplaced
 
 from .log_lines import discard, log_line, writes_log_lines
@@ -102,19 +103,18 @@ def _spelled(error: UnicodeError) -> tuple[str, int]:
 
 # The file that the running command was given; None if it takes none.
 NAMED_FILE: ContextVar[Path | None] = ContextVar("named_file", default=None)
+# The options that it was given with, such as `--state PATH`: a command needs them again.
+FILE_OPTIONS: ContextVar[tuple[str, ...]] = ContextVar("file_options", default=())
 _FILE = re.compile(r"(?<=\bslowwave )((?:[a-z|-]+ )+)FILE\b")
 
 
 def with_file(text: str) -> str:
     """Return a text whose commands name the file of the running command in place of FILE."""
     file = NAMED_FILE.get()
-    return text if file is None else _FILE.sub(lambda verb: verb[1] + quote(clean(str(file))), text)
-
-
-# Returns where in the config file of the running command the value is that a message names.
-PLACE_OF: ContextVar[Callable[[str], str | None]] = ContextVar(
-    "place_of", default=lambda message: None
-)
+    if file is None:
+        return text
+    words = join(map(clean, (str(file), *FILE_OPTIONS.get())))
+    return _FILE.sub(lambda verb: verb[1] + words, text)
 
 
 @dataclass(frozen=True)
@@ -151,9 +151,7 @@ class Output:
 
     def error(self, message: str, hint: str, code: int, obstacles: Sequence[Obstacle] = ()) -> None:
         """Write an error to stderr, as one JSON object with --json."""
-        place = PLACE_OF.get()(message)
-        message = message if place is None else f"{place}: {message}"
-        hint = with_file(hint)
+        message, hint = without_secrets(message), without_secrets(with_file(hint))
         if writes_log_lines():
             log_line("error", "error", message=message, hint=hint, code=int(code))
             return

@@ -12,7 +12,7 @@ from types import FrameType
 from slowwave.consolidation.runtime.interruption import Interruption
 
 # How often an interrupted command is reminded to end.
-_EVERY_S = 0.25
+_REMINDER_INTERVAL_S = 0.25
 
 
 class CaughtSignals(Interruption):
@@ -29,8 +29,8 @@ class CaughtSignals(Interruption):
         """Handle a signal. The first one determines the exit code."""
         if self.number is None:
             self.number = number
-            signal.setitimer(signal.ITIMER_REAL, _EVERY_S, _EVERY_S)
-        self.ask()
+            signal.setitimer(signal.ITIMER_REAL, _REMINDER_INTERVAL_S, _REMINDER_INTERVAL_S)
+        self.request()
 
 
 _CAUGHT: ContextVar[CaughtSignals] = ContextVar("caught")

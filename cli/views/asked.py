@@ -12,7 +12,7 @@ from slowwave.cli.terminal.output import clean, with_file
 from slowwave.cli.terminal.wording import MAX_LISTED, counted, day_of, parts_queued, unlisted
 
 from .ingest import STATES
-from .memory import ids_in, read_views
+from .memory import dated, ids_in, read_views
 
 if TYPE_CHECKING:
     from slowwave.consolidation.proposals import AskedWindow, Dense, Result
@@ -102,7 +102,7 @@ def _route(route: str, memory: str, tenant: str, score: float, why: str) -> dict
     return {"memory": memory, "tenant": tenant, "way": route, "density": score, "why": why}
 
 
-def dense_as_text(dense: Sequence[Dense]) -> list[str]:
+def dense_as_text(dense: Sequence[Dense], path: Path) -> list[str]:
     """Return which memories stay verbatim, and why; nothing if there are none."""
     if not dense:
         return []
@@ -111,7 +111,10 @@ def dense_as_text(dense: Sequence[Dense]) -> list[str]:
         f"Kept verbatim: {count} of code, data or identifiers. These are never sent to a "
         "model, and merged only with identical texts."
     ]
-    lines += [f"  {clean(memory.memory)}  {memory.why}" for memory in dense[:MAX_LISTED]]
+    memories = read_views(path, (memory.memory for memory in dense[:MAX_LISTED]))
+    for memory in dense[:MAX_LISTED]:
+        lines.append(f"  {dated(memories.get(memory.memory))} ({clean(memory.memory)})")
+        lines.append(f"    {memory.why}")
     return ["\n".join([*lines, *unlisted(len(dense))])]
 
 
@@ -164,6 +167,9 @@ def _read_parts(parts: QueuedPartsResult) -> Iterator[str]:
     if parts.unread:
         count = counted(parts.unread, "conversation part is", "conversation parts are")
         yield f"  ! {count} still queued, {backlog_age(parts.backlog)}: {parts.why}"
-        yield with_file("  List or drop queued parts: slowwave ingest FILE --waiting")
+        yield with_file(
+            "  Let another model read them: slowwave maintain FILE --model NAME. Or undo the run "
+            "that queued them: slowwave log FILE"
+        )
     for run in parts.runs if parts.read else ():
         yield with_file(f"Undo it with: slowwave undo FILE {run}")

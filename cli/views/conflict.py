@@ -8,14 +8,14 @@ from typing import Any
 
 from slowwave.cli.terminal.output import clean, with_file
 from slowwave.cli.terminal.wording import MAX_LISTED, counted, shortened_for_stdout
-from slowwave.consolidation.proposals import SLOTS_OF_TEXTS, Conflict, Refusal, Undecided
+from slowwave.consolidation.proposals import Conflict, Refusal, Undecided
 from slowwave.consolidation.reports.conflict_groups import group_conflicts
 from slowwave.consolidation.thresholds import NEAR_SIMILARITY
 
 from .memory import dated, ids_in, read_views, sort_by_time
 
 # Why equal memories were not merged.
-_APART = {
+_REASONS = {
     "day": "their meaning depends on the day they were noted",
     "entity": "stored with different names: {}",
     "restored": "a person restored one of them",
@@ -51,30 +51,11 @@ def conflicts_as_text(conflicts: Sequence[Conflict], path: Path, limit: int | No
         tenant = group.conflicts[0].tenant
         lines.append(clean(f"  {group.id}{f', tenant {tenant}' if shows_tenants else ''}"))
         lines += [f"    {line}" for line in _up_to(limit, texts, "more memories")]
-        differences = _differences(group.conflicts)
-        lines += [f"    ({line})" for line in _up_to(limit, differences, "more differences")]
+        differences = dict.fromkeys(clean(each.disagreement) for each in group.conflicts)
+        lines += [f"    ({line})" for line in _up_to(limit, list(differences), "more differences")]
     if len(shown) < len(groups):
         lines.append(with_file("  ...; all of them: slowwave conflicts FILE"))
     return "\n".join(lines)
-
-
-def _differences(group: Sequence[Conflict]) -> list[str]:
-    """Return what a group disagrees about: each value vs. all that it conflicts with.
-
-    Texts are not repeated: if they are the values, only the reason is returned.
-    """
-    against: dict[tuple[str, str, str], dict[str, None]] = {}
-    seen_values: set[frozenset[str]] = set()
-    for conflict in group:
-        if frozenset(conflict.values) not in seen_values:
-            seen_values.add(frozenset(conflict.values))
-            earlier, later = conflict.values
-            against.setdefault((conflict.slot, earlier, conflict.why), {})[later] = None
-    lines = (
-        why if slot in SLOTS_OF_TEXTS else f"{value} vs. {', '.join(values)}; {why}"
-        for (slot, value, why), values in against.items()
-    )
-    return list(dict.fromkeys(map(clean, lines)))
 
 
 def _up_to(limit: int | None, lines: Sequence[str], noun: str) -> list[str]:
@@ -128,7 +109,7 @@ def apart_as_text(apart: Sequence[Refusal], path: Path) -> str:
     lines = [f"Equal, but kept apart: {counted(len(apart), 'pair')}."]
     memories = read_views(path, ids_in(pair.sources for pair in apart))
     for pair in apart:
-        lines.append(f"  {shortened_for_stdout(_APART[pair.guard].format(pair.why))}")
+        lines.append(f"  {shortened_for_stdout(_REASONS[pair.guard].format(pair.why))}")
         lines += [
             f"    {dated(memories.get(memory_id))} ({clean(memory_id)})"
             for memory_id in pair.sources

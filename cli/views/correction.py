@@ -5,10 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
-from slowwave.cli.terminal.output import clean, with_file
+from slowwave.cli.terminal.output import Output, clean, with_file
 from slowwave.cli.terminal.wording import shortened_for_stdout
-
-from .wiki import ChangeOutput
 
 if TYPE_CHECKING:
     from slowwave.consolidation.recall.similar import Similar
@@ -18,7 +16,7 @@ if TYPE_CHECKING:
     from slowwave.store.places import Place
     from slowwave.store.records import Memory
 
-_DID = {"correct": "Corrected", "pin": "Pinned", "unpin": "Unpinned", "keep": "Kept"}
+_VERBS = {"correct": "Corrected", "pin": "Pinned", "unpin": "Unpinned", "keep": "Kept"}
 _BOTH_RIGHT = "Both are right: this conflict is not listed again."
 
 
@@ -26,17 +24,17 @@ def make_correction(
     command: str,
     place: Place,
     do: Callable[[MemoryFile], Correction],
-    rehearse: bool,
-    output: ChangeOutput,
+    dry_run: bool,
+    output: Output,
 ) -> None:
     """Correct the file, or only a copy of it, and report what was done."""
-    if not rehearse:
-        output.refuse_changes(place)
-    correction = place.rehearse(do) if rehearse else place.change(do)
-    # A rehearsal's run is in no file.
-    fields = correction_as_json(correction) | ({"run": None} if rehearse else {})
-    text = _correction_as_text(correction, rehearse)
-    output.report_change(command, place, text, is_rehearsed=rehearse, dry_run=rehearse, **fields)
+    if not dry_run:
+        place.refuse_changes()
+    correction = place.dry_run(do) if dry_run else place.change(do)
+    # The run of a dry run is in no file.
+    fields = correction_as_json(correction) | ({"run": None} if dry_run else {})
+    output.show(_correction_as_text(correction, dry_run))
+    output.result(command, file=str(place.named), dry_run=dry_run, **fields)
     if fields["secrets"]:
         output.note(secrets_as_text(fields["secrets"]))
 
@@ -63,7 +61,7 @@ def _correction_as_text(correction: Correction, dry_run: bool) -> str:
     """Return the same for a person, with how to undo it."""
     lines = [_BOTH_RIGHT] if correction.way == "both" else []
     if correction.memory is not None:
-        lines.append(f"{_DID[correction.way]}: {_line(correction.memory)}")
+        lines.append(f"{_VERBS[correction.way]}: {_line(correction.memory)}")
     verb = "Retracted" if correction.memory is None else "Superseded"
     lines += [f"{verb}: {_line(memory)}" for memory in correction.removed]
     if correction.derived:

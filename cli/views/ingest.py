@@ -51,7 +51,7 @@ def as_json(outcome: IngestOutcome, writer: Writer) -> dict[str, Any]:
         "reasons": outcome.reasons,
         "seconds": round(outcome.seconds, 3),
         "taken_up": outcome.taken_up,
-        "waiting": outcome.waiting,
+        "waiting": outcome.queued,
         "model": {"writer": writer.name, "name": writer.model, **asdict(outcome.usage)},
     }
 
@@ -148,12 +148,6 @@ class IngestTotals:
         )
 
 
-def command_to_read(tenant: str) -> str:
-    """Return the command that lets a model read a tenant's queued parts."""
-    option = "" if tenant == "default" else f" --tenant {shlex.quote(tenant)}"
-    return with_file(f"slowwave ingest FILE{option} --model NAME")
-
-
 def as_text(outcome: IngestOutcome, tenant: str, dry_run: bool, writer: Writer) -> list[str]:
     """Return an outcome for people, line by line."""
     unread = {chain for result in outcome.unread for chain in result.part.chains}
@@ -163,15 +157,18 @@ def as_text(outcome: IngestOutcome, tenant: str, dry_run: bool, writer: Writer) 
     for result in outcome.remembered:
         lines += _memory(result)
     lines += _unread(outcome, writer)
-    if not (outcome.cuts or outcome.taken_up or outcome.unread or outcome.waiting):
+    if not (outcome.cuts or outcome.taken_up or outcome.unread or outcome.queued):
         lines.append("There is no conversation to read, and none is queued for a model.")
     elif writer.model is not None:
         lines.append(_summary(outcome, writer, dry_run))
-    if outcome.waiting and not any(result.state == "failed" for result in outcome.unread):
-        queued = counted(outcome.waiting, "part is queued", "parts are queued")
+    if outcome.queued and not any(result.state == "failed" for result in outcome.unread):
+        queued = counted(outcome.queued, "part is queued", "parts are queued")
+        option = "" if tenant == "default" else f" --tenant {shlex.quote(tenant)}"
         lines.append(
-            f"{queued} for a model: {command_to_read(tenant)}, or let an agent answer: "
-            f"{with_file('slowwave questions FILE')}"
+            with_file(
+                f"{queued} for a model: slowwave ingest FILE{option} --model NAME, or let an agent "
+                "answer: slowwave questions FILE"
+            )
         )
     has_changes = any(result.state != "rejected" for result in outcome.remembered)
     has_changes |= any(part.state == "queued" for part in outcome.unread)

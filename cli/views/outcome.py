@@ -151,7 +151,6 @@ def _remarks(outcome: Outcome, dry_run: bool, path: Path) -> list[str]:
         *aged_as_text("archive", outcome.archived, dry_run, path),
         *withdrawn_as_text(outcome.earlier.outdated, dry_run),
         *purged_as_text(outcome.purged, dry_run, path),
-        *([f"Migrated from schema version {number}."] if (number := outcome.migrated_from) else []),
         *([clean(f"Backup from before the run: {outcome.backup}")] if outcome.backup else []),
     ]
 
@@ -162,7 +161,7 @@ def _headline(outcome: Outcome, file: Path, dry_run: bool) -> str:
         held = f"{counted(after.active, 'memory', 'memories')}, {counted(after.tokens, 'token')}"
         if outcome.purged.ids:
             return clean(f"{file}: {held}, as before.")
-        computed = " Missing vectors and names were computed." if outcome.run_id else ""
+        computed = " Missing vectors were computed." if outcome.run_id else ""
         new_remark = " new" if outcome.earlier.pending else ""
         alone = " without a model" if outcome.plan.undecided else ""
         return clean(f"{file}: {held}: nothing{new_remark} to do{alone}.{computed}")
@@ -240,7 +239,7 @@ def _left_out(plan: Plan, path: Path) -> list[str]:
         damaged = counted(len(plan.damaged), "memory", "memories")
         ids = named(plan.damaged)
         parts.append(f"Skipped, because their text is damaged: {damaged} ({ids}).")
-    return [*parts, *dense_as_text(plan.dense)]
+    return [*parts, *dense_as_text(plan.dense, path)]
 
 
 def _ending(outcome: Outcome, file: Path, dry_run: bool, writer: Writer) -> str:

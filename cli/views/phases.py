@@ -51,10 +51,7 @@ def phases_as_json(outcome: Outcome) -> dict[str, Any]:
 def _aged_as_json(aged: AgeingResult, status: str) -> dict[str, Any]:
     leaving = [
         {
-            "id": leaving.id,
-            "tenant": leaving.memory.tenant,
-            "kind": leaving.memory.kind,
-            "layer": leaving.memory.layer,
+            **{name: getattr(leaving.memory, name) for name in ("id", "tenant", "kind", "layer")},
             "score": leaving.score,
             "why": leaving.why,
         }

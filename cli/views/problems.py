@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from .outcome import NightReport
 
 # A quiet run reports how many proposals are in each of these states.
-_WRONG: tuple[State, ...] = ("failed", "skipped", "rejected")
+_FAILURE_STATES: tuple[State, ...] = ("failed", "skipped", "rejected")
 
 
 def report_problems(
@@ -79,6 +79,9 @@ def report_night_problems(
             f"Could not store what this run computed: {outcome.why_unsaved} "
             "The next run computes it again."
         )
+    if outcome.migrated_from is not None:
+        migrated = f"{file}: migrated from schema version {outcome.migrated_from}."
+        output.note(migrated, important=True)
     if output.quiet and (ids := outcome.plan.damaged):
         skipped = f"{file}: skipped memories whose text is damaged: {named(ids)}."
         output.note(skipped, "See: slowwave check FILE", important=True)
@@ -100,15 +103,16 @@ def model_failure(
     if parts.unread:
         unanswered.append(counted(parts.unread, "conversation part"))
     states = {window.state for window in windows}
-    problem = f"{file}: {' and '.join(unanswered)} not answered."
+    problem = f"{file}: {' and '.join(unanswered)} not answered"
     if writer.refused is not None:
-        problem = f"{_refusal(writer).rstrip('.')}. {problem}"
+        problem = f"{_refusal(writer).rstrip('.')}. {problem}."
     else:
         # A failure says more than the limit that skipped other questions.
         windows.sort(key=lambda window: window.state != "failed")
         reasons = (*(window.why for window in windows), parts.why)
         reason = next(filter(None, reasons), "no reason was given")
-        problem = f"{problem} First error: {reason.rstrip('.')}."
+        first = ". First error" if len(windows) + parts.unread > 1 else ""
+        problem = f"{problem}{first}: {reason.rstrip('.')}."
     if recordings is not None and not recordings.asks:
         todo = "Add the answers to the recording, and repeat the run."
     elif states == {"skipped"} and writer.refused is None:
@@ -131,7 +135,7 @@ def unanswered_windows(outcome: Outcome) -> list[AskedWindow]:
 
 def _summarize(file: Path, outcome: Outcome) -> tuple[str, str]:
     """Return in one line what a quiet run does not show, and where to read more."""
-    counts = [f"{count} {state}" for state in _WRONG if (count := outcome.states[state])]
+    counts = [f"{count} {state}" for state in _FAILURE_STATES if (count := outcome.states[state])]
     rejections = (result.why for result in outcome.results if result.state == "rejected")
     reason = outcome.why or next(filter(None, rejections), "")
     first_reason = f", first: {reason.rstrip('.')}." if reason else "."

@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from slowwave.cli.terminal.differences import mark_differences
-from slowwave.cli.terminal.output import clean, shortened
+from slowwave.cli.terminal.output import clean, shortened, with_file
 from slowwave.cli.terminal.wording import counted
 from slowwave.store.records import LAYERS
 
@@ -68,13 +68,13 @@ def render(template: str, values: Mapping[str, Any]) -> str:
 
 def as_markdown(night: NightView) -> str:
     """Return the report of a night as Markdown, with how much it omits."""
-    blocks = (_proposal_block(view, night.file) for view in night.proposals[:_MAX_PROPOSALS])
+    blocks = map(_proposal_block, night.proposals[:_MAX_PROPOSALS])
     template = _environment(escapes=False, code=_code, fenced=_fenced, usd=usd_of)
     return template.get_template("report.md").render(
         mark=MARK,
         night=night,
         states=", ".join(f"{count:,} {state}" for state, count in sorted(night.states.items())),
-        undo=_command("undo", night.file, night.run.id),
+        undo=_code(_command(f"undo FILE {night.run.id}")),
         proposals=_fitting(blocks, _MAX_OF_PROPOSALS),
     )
 
@@ -95,7 +95,7 @@ def _environment(escapes: bool = True, **filters: Callable[..., str]) -> Environ
         "lines": _lines,
         "line": clean,
         "title": lambda text: shortened(text, _MAX_TITLE),
-        "quoted": shlex.quote,
+        "command": _command,
         "counted": counted,
         "change": _change,
         **filters,
@@ -139,9 +139,9 @@ def _fitting(blocks: Iterable[str], characters: int) -> list[str]:
     return fitting
 
 
-def _proposal_block(view: ProposalView, file: str) -> str:
+def _proposal_block(view: ProposalView) -> str:
     """Return what stays, what goes and the result as a diff, and what can be done about it."""
-    proposal = view.proposal
+    proposal, target_id = view.proposal, shlex.quote(view.proposal.id[:12])
     tenant = "" if proposal.tenant == "default" else f", tenant {proposal.tenant}"
     lines = [
         clean(f"@@ {proposal.operation} ({view.state}{tenant}) @@"),
@@ -155,9 +155,9 @@ def _proposal_block(view: ProposalView, file: str) -> str:
         lines += _wrapped("  ", author)
     parts = [_fence("\n".join(lines), "diff")]
     if view.effect == "pending":
-        parts.append(f"Approve it with {_command('review approve', file, proposal.id[:12])}")
+        parts.append(f"Approve it with {_code(_command(f'review approve FILE {target_id}'))}")
     if view.is_applied:
-        parts.append(f"Undo it with {_command('undo', file, proposal.id[:12])}")
+        parts.append(f"Undo it with {_code(_command(f'undo FILE {target_id}'))}")
     return "\n\n".join(parts)
 
 
@@ -180,8 +180,8 @@ def _fence(text: str, language: str) -> str:
     return f"{fence}{language}\n{text}\n{fence}"
 
 
-def _command(verb: str, file: str, target_id: str) -> str:
-    return _code(f"slowwave {verb} {shlex.quote(file)} {shlex.quote(target_id)}")
+def _command(arguments: str) -> str:
+    return clean(with_file(f"slowwave {arguments}"))
 
 
 def _code(text: str) -> str:

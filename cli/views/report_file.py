@@ -47,7 +47,8 @@ def refuse_unwritable_folder(folder: Path, place: str) -> None:
     if not folder.is_dir():
         raise StoreError(f"Cannot write {place}: there is no folder {folder}.", "Create it first.")
     if not os.access(folder, os.W_OK | os.X_OK):
-        raise StoreError(f"Cannot write {place}: {folder} is read-only.")
+        hint = "Choose another folder, or change its permissions."
+        raise StoreError(f"Cannot write {place}: {folder} is read-only.", hint)
 
 
 def refuse_unwritable(path: Path) -> None:
@@ -57,8 +58,10 @@ def refuse_unwritable(path: Path) -> None:
 
 
 def refuse_unwritable_metrics(path: Path) -> None:
-    """Refuse a path to which no metrics can be written. Raises `StoreError`."""
+    """Refuse a path to which no metrics can be written. Raises `StoreError`, and wrong usage."""
     _refuse_others(path, _METRICS, "does not contain metrics")
+    if path.suffix != ".prom":
+        raise typer.BadParameter(f"node_exporter reads only names that end in .prom, not '{path}'.")
 
 
 def _refuse_others(path: Path, beginning: re.Pattern[bytes], problem: str) -> None:

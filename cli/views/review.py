@@ -9,13 +9,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from slowwave.cli.terminal.exits import Code
-from slowwave.cli.terminal.output import clean, with_file
+from slowwave.cli.terminal.output import Output, clean, with_file
 from slowwave.cli.terminal.signals import signals_of_this_command
 from slowwave.cli.terminal.wording import counted, shortened_for_stdout
 
 from .memory import MemoryView, sort_by_time
 from .proposal import is_reworded, proposal_as_json, sources_as_json, view_pending, view_result
-from .wiki import ChangeOutput
 
 if TYPE_CHECKING:
     from slowwave.consolidation.running.approval import ReviewResult
@@ -59,13 +58,13 @@ def pending_details(
 
 
 def report_decided(
-    command: str, place: Place, decided: ReviewResult, output: ChangeOutput, **fields: Any
+    command: str, place: Place, decided: ReviewResult, output: Output, **fields: Any
 ) -> int:
     """Report what was decided, and return the exit code. fields: for JSON."""
     proposals = [proposal_as_json(view_result(result)) for result in decided.results]
-    text = _decided_as_text(place.named, decided)
+    output.show(_decided_as_text(place.named, decided))
     fields |= {"run": decided.run_id, "proposals": proposals}
-    output.report_change(command, place, text, **fields)
+    output.result(command, file=str(place.named), **fields)
     return signals_of_this_command().code or _exit_code(decided)
 
 

@@ -6,11 +6,11 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
-from slowwave.cli.terminal.output import clean, table_of
+from slowwave.cli.terminal.output import clean, shortened, table_of
 from slowwave.cli.terminal.wording import counted, parts_queued
 from slowwave.store.ageing import PHASE, STATUS_AFTER
 from slowwave.store.errors import NotFound
-from slowwave.store.intake import DROPPED, INGESTED, UNREAD
+from slowwave.store.intake import INGESTED, UNREAD
 from slowwave.store.journal_form import FORGOTTEN
 from slowwave.store.ledger import DECIDED, Run, read_latest_by_prefix, read_run, read_runs
 from slowwave.store.prefixes import MIN_PREFIX
@@ -25,6 +25,8 @@ if TYPE_CHECKING:
 
 # How much of an id names a run: two runs do not begin in the same millisecond.
 _SHORT = 13
+# The maximum characters of an outcome in a table; `log RUN` shows the rest of an error.
+_MAX_OUTCOME = 60
 # How a person or an agent decided, by what the options of a run record.
 _DECIDED = {
     "plan": "plan",
@@ -83,7 +85,7 @@ def table_of_runs(runs: Sequence[Run], states: Mapping[str, Mapping[str, int]]) 
         (
             run.id[:_SHORT],
             started(run),
-            _ending(run, states.get(run.id, {})),
+            shortened(_ending(run, states.get(run.id, {})), _MAX_OUTCOME),
             *_changes_of(run),
             _writer_of(run),
             *cells,
@@ -127,10 +129,6 @@ def effects_of(run: Run, active_again: Sequence[str], forgotten_at: str | None) 
             yield f"{counted(int(number_in(report, what)), 'memory', 'memories')} {what}."
     if isinstance(why := run.options.get(FORGOTTEN), str):
         yield clean(f"Reason: {why}")
-    if DROPPED in run.options:
-        parts = counted(int(number_in(report, DROPPED)), "part")
-        part_ids = clean(", ".join(map(str, run.options[DROPPED])))
-        yield f"{parts} of conversations queued for a model, dropped: {part_ids}."
     if unread := report.get(UNREAD):
         yield clean(f"{parts_queued(len(unread))} for a model: {unread[0]['why']}")
     for reason in report.get("reasons", ()):
@@ -192,7 +190,5 @@ def _writer_of(run: Run) -> str:
         return f"none ({_DECIDED.get(str(options[DECIDED]), 'review')})"
     if PHASE in options:
         return f"none ({options[PHASE]})"
-    if DROPPED in options:
-        return "none (drop)"
     writer = str(options.get("model") or "no model")
     return f"{writer} (conversations)" if INGESTED in options else writer

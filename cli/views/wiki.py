@@ -1,4 +1,4 @@
-"""The option --wiki: the pages that an extension writes after a change, and the report of them.
+"""The option --wiki: the pages that an extension writes, and the report of them.
 
 The extension registers `refuse_others_pages(folder, file)` and `write_out(memory_file, folder,
 readers)`, which returns `WrittenPages`, as `wiki` under `slowwave.options`.
@@ -9,11 +9,9 @@ from __future__ import annotations
 import os
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Any
 
-import typer
-
-from slowwave.cli.arguments.options import OutputOptions, worker_of
+from slowwave.cli.arguments.options import worker_of
 from slowwave.cli.terminal.exits import fail_late
 from slowwave.cli.terminal.output import Output, clean
 from slowwave.cli.terminal.signals import signals_of_this_command
@@ -22,49 +20,6 @@ from slowwave.store.errors import StoreError, file_errors
 from slowwave.store.places import Place
 
 from .report_file import refuse_unwritable_folder
-
-
-@dataclass(frozen=True)
-class ChangeOutput(OutputOptions):
-    """How a command that changes FILE prints, and the wiki that it updates."""
-
-    wiki: Annotated[
-        Path | None,
-        typer.Option(
-            "--wiki",
-            metavar="DIR",
-            help="Afterwards, write the file as Markdown pages, as 'slowwave export --wiki' does.",
-        ),
-    ] = None
-
-    def refuse_changes(self, place: Place) -> None:
-        """Refuse a file that cannot be changed, or a wiki that cannot be written."""
-        place.refuse_changes()
-        if self.wiki is not None:
-            _refuse_unwritable(self.wiki, place.named)
-
-    def report_change(
-        self, command: str, place: Place, *text: Any, is_rehearsed: bool = False, **fields: Any
-    ) -> None:
-        """Report a change, and update the wiki. text: for people; fields: for JSON."""
-        self.show(*text)
-        pages = {} if is_rehearsed else self.update_wiki(place)
-        self.result(command, file=str(place.named), **fields, **pages)
-
-    def update_wiki(self, place: Place) -> dict[str, Any]:
-        """Write the wiki of a changed file, if one was requested, and return its JSON.
-
-        A failure does not hide the change: the command reports it at its end.
-        """
-        if self.wiki is None:
-            return {}
-        try:
-            with signals_of_this_command().limited():
-                return write_wiki(self.wiki, place, self)
-        except StoreError as error:
-            hint = f"The rest is done; only the wiki was not updated. {error.hint}".strip()
-            fail_late(error.message, hint)
-            return {}
 
 
 @dataclass
@@ -95,8 +50,26 @@ def write_wiki(folder: Path, place: Place, output: Output) -> dict[str, Any]:
     return {"wiki": {"folder": str(folder), **asdict(pages)}}
 
 
-def _refuse_unwritable(folder: Path, file: Path) -> None:
+def update_wiki(folder: Path | None, place: Place, output: Output) -> dict[str, Any]:
+    """Write the wiki of a file after a run, if one is wanted, and return what became of it.
+
+    A failure does not hide the run: the command reports it at its end.
+    """
+    if folder is None:
+        return {}
+    try:
+        with signals_of_this_command().limited():
+            return write_wiki(folder, place, output)
+    except StoreError as error:
+        hint = f"The rest is done; only the wiki was not updated. {error.hint}".strip()
+        fail_late(error.message, hint)
+        return {}
+
+
+def refuse_unwritable_wiki(folder: Path | None, file: Path) -> None:
     """Refuse a folder to which the wiki of a file cannot be written. Raises `StoreError`."""
+    if folder is None:
+        return
     writer = worker_of("wiki")
     with file_errors("write into", folder):
         is_folder = folder.is_dir()

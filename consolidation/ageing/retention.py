@@ -27,13 +27,9 @@ class Rule:
     @property
     def text(self) -> str:
         """The rule as the user writes it."""
-        parts = [f"{name}={getattr(self, name)}" for name in ("tenant", "kind", "layer")]
-        return ",".join([*(part for part in parts if not part.endswith("=None")), self.kept])
-
-    @property
-    def kept(self) -> str:
-        """The retention period as the user writes it."""
-        return f"keep={'forever' if self.keep is None else duration_text(self.keep)}"
+        values = dict(zip(("tenant", "kind", "layer"), self.names, strict=True))
+        values["keep"] = "forever" if self.keep is None else duration_text(self.keep)
+        return ",".join(f"{name}={value}" for name, value in values.items() if value is not None)
 
 
 # Ephemeral memories expire after a day, unless a rule for that layer overrides it.

@@ -16,7 +16,7 @@ from slowwave.store.errors import StoreError
 from slowwave.store.exchange import memory_from_text
 from slowwave.store.file import MemoryFile, open_reading, open_writing
 from slowwave.store.forgettable import Forgettable, find_forgettable, refuse_derived
-from slowwave.store.forgetting import Forgotten, finish, forget
+from slowwave.store.forgetting import Forgotten, forget
 from slowwave.store.lock import maintenance_lock
 from slowwave.store.records import timestamp
 
@@ -90,18 +90,17 @@ class Correcting(TenantFile):
         No byte of the text is left in the file, unless another tenant has it, or `left` of the
         result names a column of the agent's own. memory_id: may be shortened. derived: whether
         memories that runs wrote from it are forgotten, too; their other sources become active
-        again. reason: stored with the date. Returns None if it was forgotten before. Raises
-        `StoreError`, also if there are derived memories without `derived`.
+        again. reason: stored with the date. Returns None if it was forgotten before, or nothing
+        contains the text. Raises `StoreError`, also if there are derived memories without
+        `derived`.
         """
         forgotten = None
         with self._locked() as file:
             forgettable = self._find(file, memory_id, matching)
-            if forgettable.forgotten_at is None:
+            if not forgettable.is_done:
                 refuse_derived(forgettable, derived)
                 forgotten = forget(file, forgettable, timestamp(self._clock()), reason)
             clean(file)
-            if forgotten is None or not forgotten.left:
-                finish(file)
         return forgotten
 
     def _corrector(self, file: MemoryFile, by: By) -> Corrector:

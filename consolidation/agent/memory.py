@@ -53,7 +53,7 @@ from slowwave.store.undo.undoable import find_undoable
 
 from .conversing import ConversingMemory
 from .correcting import Correcting
-from .proposing import OwnProposal, Proposer, find_planned
+from .own_proposals import OwnProposal, Proposer, find_planned
 from .recalling import RecallingMemory, refuse_unknown
 from .rounds import AgentRound, GivenAnswers, OpenQuestions
 
@@ -208,7 +208,7 @@ class AgentMemory(RecallingMemory, ConversingMemory, Correcting):
             result, planned = self._find_proposal(file, proposal_id, progress)
             if planned is not None:
                 declined, digest = Result(result.proposal, "declined", reason), planned.plan.digest
-                return record_alone(file, declined, planned.before, self._clock(), plan=digest)
+                return record_alone(file, declined, self._clock(), plan=digest)
             with file.transaction():
                 now = timestamp(self._clock())
                 decide_pending(file, result.proposal.id, "declined", now, reason)

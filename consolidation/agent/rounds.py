@@ -34,7 +34,7 @@ from slowwave.consolidation.writing.writer import AGENT
 from slowwave.store.backup import copied_to_try
 from slowwave.store.check import refuse_damaged
 from slowwave.store.errors import FileHeld
-from slowwave.store.file import migrate_file, needs_migration, open_any_version, open_writing
+from slowwave.store.file import open_any_version, open_writing
 from slowwave.store.lock import maintenance_lock
 from slowwave.store.model_answers import Answer, read_answer, write_answers
 from slowwave.store.prefixes import MIN_PREFIX
@@ -104,15 +104,6 @@ class GivenAnswers:
         return len(self.stale) + len(self.faults)
 
 
-def migrate(path: Path) -> None:
-    """Migrate an older schema before a round, which begins by reading. Raises `StoreError`."""
-    if needs_migration(path):
-        with maintenance_lock(path):
-            with open_any_version(path) as file:
-                refuse_damaged(file)
-            migrate_file(path)
-
-
 @dataclass(frozen=True)
 class AgentRound:
     """One round on one file. Its methods raise what `run_cycle` raises."""
@@ -137,7 +128,6 @@ class AgentRound:
         runs what is answered. If all answers are stale or unreadable, nothing is changed.
         Raises `FileHeld` if another run has locked the file; the answers are kept even then.
         """
-        migrate(self.path)
         open_questions, writer = self._look(answers)
         by_whole_id = _with_whole_ids(answers, open_questions.questions)
         if by_whole_id != answers:
@@ -186,16 +176,16 @@ class AgentRound:
         by_tenant = Counter(asked.window.tenant for asked in outcome.asked)
         if not writer.open and max(by_tenant.values(), default=0) > 1:
             # What lies near across two windows is asked in the same night, after both.
-            self._rehearse(writer)
+            self._dry_run(writer)
             windows += len(writer.open)
         return OpenQuestions(tuple(writer.open), windows, answered), writer
 
-    def _rehearse(self, writer: AgentWriter) -> None:
+    def _dry_run(self, writer: AgentWriter) -> None:
         """Run the night on a copy, to find the questions of its second plan."""
         with copied_to_try(self.path) as copy:
-            rehearsal = replace(self, path=copy, options=replace(self.options, keep_backups=None))
+            trial = replace(self, path=copy, options=replace(self.options, keep_backups=None))
             self.interruption.open()
-            outcome = rehearsal._run(writer, dry_run=False)
+            outcome = trial._run(writer, dry_run=False)
             self.interruption.open()
             if outcome.interrupted:
                 raise InterruptedEarly

@@ -9,6 +9,8 @@ from functools import lru_cache
 from slowwave.consolidation.facts.literals import find_literals
 from slowwave.consolidation.text.density import density_of
 from slowwave.consolidation.text.invisible import is_unseen
+from slowwave.consolidation.text.tokens import is_relative
+from slowwave.store.records import Memory
 
 # The end of a text that does not change its meaning.
 _ENDING = re.compile(r"(?<=[\w\"')\]])[.,;:!\u3002\u06d4\u0964]+$")
@@ -33,12 +35,17 @@ def exact_form(text: str) -> str:
     return "\n".join(line.rstrip() for line in text.strip("\n").splitlines())
 
 
-def say_the_same(first: str, second: str) -> bool:
-    """Whether two texts are equal after normalizing; code and data must be identical."""
-    if exact_form(first) == exact_form(second):
+def repeats(memory: Memory, text: str, time: str) -> bool:
+    """Whether a memory equals a text of a time after normalizing; code and data must be identical.
+
+    A text that says "tomorrow" repeats only memories of its day.
+    """
+    if is_relative(text) and memory.observed_at[:10] != time[:10]:
+        return False
+    if exact_form(memory.content) == exact_form(text):
         return True
-    is_dense = density_of(first).is_dense or density_of(second).is_dense
-    return not is_dense and normal_form(first) == normal_form(second)
+    is_dense = density_of(memory.content).is_dense or density_of(text).is_dense
+    return not is_dense and normal_form(memory.content) == normal_form(text)
 
 
 def readable(text: str) -> str:

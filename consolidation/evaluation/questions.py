@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import Annotated
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from slowwave.consolidation.errors import QuestionsError
+from slowwave.store.jsonl import describe_error
 from slowwave.store.opening import read_text
 
 
@@ -44,13 +44,9 @@ def read_questions(path: Path) -> list[RecallQuestion]:
 
 def _question(path: Path, number: int, line: str) -> RecallQuestion:
     try:
-        return RecallQuestion.model_validate(json.loads(line))
+        return RecallQuestion.model_validate_json(line)
     except ValidationError as error:
-        first = error.errors()[0]
-        why = f"{'.'.join(map(str, first['loc'])) or 'the line'}: {first['msg']}"
-    except (ValueError, RecursionError) as error:
-        why = f"it is not JSON ({getattr(error, 'msg', 'it is nested too deeply')})"
-    raise QuestionsError(
-        f"Line {number} of {path} is not a question: {why}.",
-        'Write, for example: {"id": "q1", "question": "...", "evidence_ids": ["..."]}.',
-    )
+        raise QuestionsError(
+            f"Line {number} of {path} is not a question: {describe_error(error)}.",
+            'Write, for example: {"id": "q1", "question": "...", "evidence_ids": ["..."]}.',
+        ) from error

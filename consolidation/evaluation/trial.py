@@ -46,14 +46,6 @@ class SearchResults:
     by_lineage: Sequence[Measures]
 
 
-@dataclass(frozen=True)
-class Trial:
-    """A night on a copy."""
-
-    after: SearchResults
-    outcome: Outcome
-
-
 class Trials:
     """Nights on copies of one file, measured by the same questions. The file is never written."""
 
@@ -111,7 +103,7 @@ class Trials:
         options: CycleOptions,
         writer: Writer,
         interruption: Interruption | None = None,
-    ) -> Trial:
+    ) -> tuple[SearchResults, Outcome]:
         """Run a night on a copy, and measure it.
 
         Raises what `run_cycle` raises, and `InterruptedEarly`.
@@ -130,7 +122,7 @@ class Trials:
             outcome = run_cycle(night)
             if outcome.interrupted:
                 raise InterruptedEarly
-            return Trial(self._searched(self._index(copy)), outcome)
+            return self._searched(self._index(copy)), outcome
 
     def _index(self, copy: Path) -> RecallIndex:
         recallable = read_recallable_of(copy, self._tenants, self._embedder.name)

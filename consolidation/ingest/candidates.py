@@ -36,7 +36,7 @@ _MAX_CHARACTERS = 1_500
 _AROUND = 2
 # A shorter quote is found as whole words only: "uv" is within many.
 _MIN_PIECE = 6
-_BLANKS = re.compile(r"\s+")
+_WHITESPACE = re.compile(r"\s+")
 _MAX_TAGS = 5
 
 
@@ -68,7 +68,7 @@ class PartReading:
     """A part of a conversation, and what to remember of it."""
 
     part: Part
-    # An unread part waits in the file; `queued`: without a model. `planned`: in a dry run.
+    # An unread part stays queued in the file; `queued`: without a model. `planned`: in a dry run.
     state: Literal["read", "failed", "skipped", "queued", "planned"] = "read"
     candidates: tuple[Candidate, ...] = ()
     # Why the model chose them; empty if it does not say.
@@ -144,7 +144,7 @@ def within_limits(
 def check_stated(stated: StatedMemory, part: Part) -> Candidate:
     """Return a stated memory as a candidate, with its faults or what a model must confirm."""
     cited = tuple(_cited(stated.quotes, part))
-    content = _with_day(_BLANKS.sub(" ", stated.content.strip()), latest_moment(cited))
+    content = _with_day(_WHITESPACE.sub(" ", stated.content.strip()), latest_moment(cited))
     tags = tuple(filter(None, dict.fromkeys(tag.strip() for tag in stated.tags)))[:_MAX_TAGS]
     subject = stated.subject.strip()
     candidate = Candidate(content, stated.kind, stated.importance, tags, cited, subject)
@@ -167,7 +167,7 @@ def _fault_of_form(stated: StatedMemory, candidate: Candidate) -> str | None:
     if not candidate.cited:
         return "it quotes no message"
     # All text of it that is kept.
-    text = "\n".join([_BLANKS.sub(" ", stated.content), stated.subject, *stated.tags])
+    text = "\n".join([_WHITESPACE.sub(" ", stated.content), stated.subject, *stated.tags])
     if hidden := find_invisible(text, [message.text for message in candidate.cited]):
         return f"it has an invisible character: {hidden}"
     return None

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator, Sequence
-from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import datetime
 from pathlib import Path
@@ -17,13 +16,12 @@ from slowwave.consolidation.model.agent_writer import AgentWriter
 from slowwave.consolidation.progress import Progress
 from slowwave.consolidation.running.run_in_file import Preflight, RunInFile
 from slowwave.consolidation.running.savings import changed_counts
-from slowwave.consolidation.runtime.interruption import Interruption, OutOfTime
+from slowwave.consolidation.runtime.interruption import Interruption
 from slowwave.consolidation.runtime.threads import run_in_thread
 from slowwave.consolidation.text.tokens import count_tokens
 from slowwave.consolidation.vectors.embedder import Embedder
 from slowwave.consolidation.writing.writer import AnswerStore, Writer
 from slowwave.store.conversations.messages import Conversation
-from slowwave.store.errors import StoreError
 from slowwave.store.file import MemoryFile, open_reading
 from slowwave.store.intake import INGESTED, count_queued, read_chains
 from slowwave.store.lock import maintenance_lock
@@ -34,8 +32,8 @@ from slowwave.store.vectors import read_vectors
 from .candidates import PartReading
 from .ingest_outcome import IngestOutcome
 from .known import KnownMemories
-from .memory_writer import MemoryWriter
 from .options import IngestOptions
+from .part_store import PartStore
 from .parts import Cut, chains_of, cut
 from .queued_parts import read_parts_to_read
 from .reading import Asker, estimate_tokens, read_parts
@@ -69,14 +67,13 @@ def ingest(
 ) -> IngestOutcome:
     """Take memories from conversations; a dry run only returns what would be done.
 
-    Parts that wait in the file are read first. Without a model, what is new is queued with them.
+    Parts queued in the file are read first. Without a model, what is new is queued with them.
     Raises `StoreError`, `EmbedderError` or `ModelError` if nothing was changed.
     """
     if dry_run:
         return preview(inputs)
     with maintenance_lock(inputs.path):
         preflight = Preflight(inputs.path, None, inputs.now)
-        preflight.migrate()
         return ingest_while_locked(inputs, preflight, interruption or Interruption())
 
 
@@ -84,23 +81,28 @@ def preview(inputs: IngestInputs) -> IngestOutcome:
     """Return the outcome to expect; a model is only asked with the option `ask`."""
     model = inputs.model
     with open_reading(inputs.path) as file:
-        writer, outcome = _prepare(file, inputs, compares=True)
+        store, outcome = _prepare(file, inputs, compares=True)
         if model is None or not inputs.options.ask:
             is_checked = model is None or model.checker is not None
-            memories = writer.known_memories
+            memories = store.known_memories
             outcome.unread = [
                 PartReading(part, "planned", tokens=estimate_tokens(part, memories, is_checked))
                 for part in outcome.parts
             ]
             return outcome
         answers = AnswerStore(file, None, mask_answer)
-        for reading in read_parts(outcome.parts, model, writer.known_memories, answers):
-            outcome.add(reading, writer.write(file, reading, None))
+        for reading in read_parts(outcome.parts, model, store.known_memories, answers):
+            outcome.add(reading, store.write(file, reading, None))
+    outcome.after = _counts_after(outcome)
+    return outcome
+
+
+def _counts_after(outcome: IngestOutcome) -> Counts:
+    """Return the counts with the stored memories, and without what others changed."""
     before = outcome.before
     stored = [result.content for result in outcome.of("stored")]
     layers = before.layers | {"working": before.layers["working"] + len(stored)}
-    outcome.after = changed_counts(before, layers, before.superseded, [], stored)
-    return outcome
+    return changed_counts(before, layers, before.superseded, [], stored)
 
 
 def ingest_while_locked(
@@ -112,7 +114,7 @@ def ingest_while_locked(
     """
     began = time.monotonic()
     with open_reading(inputs.path) as file:
-        writer, outcome = _prepare(file, inputs, compares=inputs.model is not None)
+        store, outcome = _prepare(file, inputs, compares=inputs.model is not None)
     if not outcome.parts:
         return outcome
     names = [cut.conversation.name for cut in outcome.cuts] or [
@@ -121,42 +123,33 @@ def ingest_while_locked(
     recorded = dict(inputs.options.shown) | {INGESTED: list(dict.fromkeys(names))}
     if any(part.queued_id for part in outcome.parts):
         recorded["taken_up"] = True
-    run = RunInFile(preflight, inputs.embedder, recorded, interruption)
+    run = RunInFile(preflight, inputs.now, recorded, interruption)
     if inputs.model is not None:
         run_in_thread(inputs.model.make_ready)
-    try:
-        _read_all(inputs, writer, outcome, run, interruption)
-        interruption.close()
-    except KeyboardInterrupt:
-        interruption.close()
-        outcome.interrupted = True
-    except Exception as error:
-        interruption.close()
-        if not isinstance(error, StoreError) or not (outcome.remembered or outcome.unread):
-            run.end("failed", None, {})
-            raise
-        outcome.broken_off = error
+    with run.working():
+        _read_all(inputs, store, outcome, run, interruption)
+    outcome.interrupted, outcome.broken_off = run.interrupted, run.broken_off
     with interruption.limited(), open_reading(inputs.path) as file:
-        outcome.after = inputs.count(file)
-        outcome.waiting = _count_queued(file, inputs.options.tenant)
-    outcome.run_id = run.run_id
+        outcome.queued = _count_queued(file, inputs.options.tenant)
+    outcome.after = _counts_after(outcome)
+    outcome.run_id = run.recorded_id
     outcome.seconds = time.monotonic() - began
-    with suppress(OutOfTime, StoreError), interruption.limited():
-        run.end(outcome.verdict, None, outcome.report)
+    # What was stored is reported even if this fails; the ledger shows the run as interrupted.
+    run.try_to_end(outcome.verdict, outcome.report)
     return outcome
 
 
 def _read_all(
     inputs: IngestInputs,
-    writer: MemoryWriter,
+    store: PartStore,
     outcome: IngestOutcome,
     run: RunInFile,
     interruption: Interruption,
 ) -> None:
     """Read or queue the parts, and write the results of each in one transaction."""
-    memories, run_id = writer.known_memories, run.record.run_id
+    memories, run_id = store.known_memories, run.id
     if memories.computed:
-        run.store_vectors(memories.computed)
+        run.store_vectors(inputs.embedder.name, memories.computed)
     with run.writing() as file:
         answers = AnswerStore(file, inputs.now, mask_answer)
         readings: Iterator[PartReading] = (
@@ -167,14 +160,15 @@ def _read_all(
         for number, reading in enumerate(readings, start=1):
             with interruption.deferred():
                 with file.transaction():
-                    results = writer.write(file, reading, run_id)
+                    results = store.write(file, reading, run_id)
                 outcome.add(reading, results)
+                run.has_results = True
             inputs.progress.stage("reading", number, len(outcome.parts))
 
 
 def _prepare(
     file: MemoryFile, inputs: IngestInputs, compares: bool
-) -> tuple[MemoryWriter, IngestOutcome]:
+) -> tuple[PartStore, IngestOutcome]:
     """Return an outcome with the parts to read, and what writes their memories.
 
     compares: read the memories to compare them with.
@@ -185,9 +179,9 @@ def _prepare(
     quiet_at = inputs.now if isinstance(inputs.writer, AgentWriter) else None
     parts = read_parts_to_read(file, tenant, options.conversation, quiet_at)
     taken = {chain for part in parts for chain in part.chains}
-    queued, waiting = set[str](), 0
+    queued_ids, queued = set[str](), 0
     if inputs.model is None:
-        queued, waiting = {part.row_id for part in parts}, _count_queued(file, tenant)
+        queued_ids, queued = {part.row_id for part in parts}, _count_queued(file, tenant)
         parts = []
     cuts: list[Cut] = []
     for number, conversation in enumerate(inputs.conversations):
@@ -197,7 +191,7 @@ def _prepare(
             conversation, masked = mask_secrets(conversation)
         read_before = read_chains(file, tenant, chains_of(conversation.messages)) | taken
         conversation_cut = cut(conversation, read_before, options, number, masked=masked)
-        new_parts = tuple(part for part in conversation_cut.parts if part.row_id not in queued)
+        new_parts = tuple(part for part in conversation_cut.parts if part.row_id not in queued_ids)
         cuts.append(replace(conversation_cut, parts=new_parts))
         parts += cuts[-1].parts
         # Messages that conversations share are read once.
@@ -210,8 +204,8 @@ def _prepare(
     )
     before = inputs.count(file)
     return (
-        MemoryWriter(memories, tenant, embedder.name, inputs.writer.model, inputs.now),
-        IngestOutcome(tuple(cuts), tuple(parts), before, before, waiting=waiting),
+        PartStore(memories, tenant, embedder.name, inputs.writer.model, inputs.now),
+        IngestOutcome(tuple(cuts), tuple(parts), before, before, queued=queued),
     )
 
 

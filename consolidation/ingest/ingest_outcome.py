@@ -8,7 +8,7 @@ from typing import Any, Literal
 
 from slowwave.consolidation.proposals import Usage
 from slowwave.consolidation.running.run_in_file import Verdict, run_report
-from slowwave.store.errors import StoreError
+from slowwave.store.errors import SlowwaveError
 from slowwave.store.intake import UNREAD, KeptMessage
 from slowwave.store.memories import Counts
 
@@ -54,14 +54,14 @@ class IngestOutcome:
     reasons: list[dict[str, Any]] = field(default_factory=list)
     # How long it took; in a dry run 0.
     seconds: float = 0.0
-    # The number of waiting parts that were read.
+    # The number of queued parts that were read.
     taken_up: int = 0
-    # The number of parts that still wait.
-    waiting: int = 0
+    # The number of parts that are still queued.
+    queued: int = 0
     run_id: str | None = None
     interrupted: bool = False
     # Why the file could no longer be written, after something was stored.
-    broken_off: StoreError | None = None
+    broken_off: SlowwaveError | None = None
 
     def of(self, state: str) -> list[IngestResult]:
         """Return the results with this state."""

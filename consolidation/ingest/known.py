@@ -8,10 +8,9 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from slowwave.consolidation.comparison.normal_form import say_the_same
+from slowwave.consolidation.comparison.normal_form import repeats
 from slowwave.consolidation.comparison.rivals import find_rivalry
 from slowwave.consolidation.progress import Progress
-from slowwave.consolidation.text.tokens import is_relative
 from slowwave.consolidation.thresholds import NEAR_SIMILARITY, WIDE_SIMILARITY
 from slowwave.consolidation.vectors.embedder import Embedder
 from slowwave.consolidation.vectors.matrix import Kept, TextVectors
@@ -68,12 +67,8 @@ class KnownMemories:
         """Return the relation of a new text to known memories. Raises `EmbedderError`."""
         vector = self._embedder.encode([new.content])[0]
         neighbours = self._nearest(vector, NEAR_SIMILARITY, _NEAREST)
-        day, depends_on_day = new.observed_at[:10], is_relative(new.content)
-        comparable = [
-            memory for memory in neighbours if not depends_on_day or memory.observed_at[:10] == day
-        ]
-        for memory in comparable:
-            if say_the_same(memory.content, new.content):
+        for memory in neighbours:
+            if repeats(memory, new.content, new.observed_at):
                 return Relation(vector, memory)
         rivals = (
             memory for memory in neighbours if find_rivalry(memory.content, new.content) is not None

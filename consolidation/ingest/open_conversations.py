@@ -161,7 +161,7 @@ def _grown(
     marks: Mapping[str, list[str]],
     now: str,
 ) -> Iterator[PartRow]:
-    """Yield the rows to write: the last one, if it still waits, with new messages, and new ones.
+    """Yield the rows to write: the last one with new messages, if still queued, and new ones.
 
     marks: the hashes of all new messages, and the ids of those that have one.
     """

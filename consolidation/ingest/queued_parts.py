@@ -1,34 +1,16 @@
-"""Conversation parts queued for a model: keep, list, and drop them."""
+"""Conversation parts queued for a model, as rows of the file."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import asdict, dataclass, fields, replace
+from dataclasses import asdict, fields, replace
 from datetime import datetime, timedelta
-from pathlib import Path
 from typing import Any
 
 import msgspec
 
-from slowwave.consolidation.proposals import Usage
-from slowwave.consolidation.running.run_in_file import Preflight, RunRecord, run_report
-from slowwave.consolidation.text.tokens import count_tokens
 from slowwave.store.errors import DamagedRow
-from slowwave.store.file import MemoryFile, open_reading, open_writing
-from slowwave.store.intake import (
-    DROPPED,
-    PartRow,
-    Tries,
-    close_part,
-    mark_as_read,
-    read_chains,
-    read_queued_rows,
-    read_tries,
-)
-from slowwave.store.lock import maintenance_lock
-from slowwave.store.memories import count_memories
-from slowwave.store.prefixes import match_prefix
-from slowwave.store.records import new_id
+from slowwave.store.file import MemoryFile
+from slowwave.store.intake import PartRow, read_chains, read_queued_rows
 
 from .options import ReadingOptions
 from .parts import Part
@@ -37,8 +19,6 @@ from .parts import Part
 GROWING = "growing"
 # A conversation without a message for this long is over.
 _QUIET = timedelta(hours=1)
-# Selects all queued parts.
-EVERYTHING = "all"
 # What a row keeps of the options of an ingest.
 _KEPT_OPTIONS = tuple(option.name for option in fields(ReadingOptions))
 
@@ -109,89 +89,3 @@ def grows(row: PartRow, now: datetime) -> bool:
     times = (message.said_at for message in part_from_row(row).messages)
     last = max(filter(None, times), default=row.queued_at)
     return datetime.fromisoformat(last) > now - _QUIET
-
-
-@dataclass(frozen=True)
-class QueuedPart:
-    """A conversation part queued for a model."""
-
-    row: PartRow
-    part: Part
-    tries: Tries
-
-
-@dataclass(frozen=True)
-class Dropped:
-    """The parts that were dropped, or would be."""
-
-    parts: tuple[QueuedPart, ...]
-    # The number of parts that are still queued.
-    remaining: int
-    # None in a dry run.
-    run_id: str | None = None
-
-
-def list_queued(file: MemoryFile, tenants: Sequence[str]) -> list[QueuedPart]:
-    """Return the queued parts of these tenants, or of all, oldest first. Raises `DamagedRow`."""
-    tries = read_tries(file)
-    rows = read_queued_rows(file, tenants)
-    return [
-        QueuedPart(row, part_from_row(row), tries.get(row.id) or Tries(0, None, row.why))
-        for row in rows
-    ]
-
-
-def drop_queued(
-    path: Path, which: Sequence[str], tenants: Sequence[str], now: datetime, dry_run: bool
-) -> Dropped:
-    """Drop queued parts, in a run: their messages count as read from then on.
-
-    which: ids or their prefixes, names of conversations, or `EVERYTHING`. Raises `StoreError`, with
-    nothing dropped, if one of them matches nothing.
-    """
-    if dry_run:
-        with open_reading(path) as file:
-            return _choose(file, which, tenants)
-    with maintenance_lock(path):
-        preflight = Preflight(path, None, now)
-        preflight.migrate()
-        preflight.check_and_back_up()
-        with open_writing(path) as file:
-            dropped = _choose(file, which, tenants)
-            return replace(dropped, run_id=_drop(file, dropped, now)) if dropped.parts else dropped
-
-
-def _drop(file: MemoryFile, dropped: Dropped, now: datetime) -> str:
-    run = RunRecord(new_id(), now)
-    rows = [queued.row for queued in dropped.parts]
-    tenants = sorted({row.tenant for row in rows})
-    conversations = list(dict.fromkeys(row.conversation for row in rows))
-    with run.begun(file, {DROPPED: conversations, "tenant": tenants}):
-        with file.transaction():
-            for queued in dropped.parts:
-                mark_as_read(file, run.run_id, queued.row.tenant, queued.part.chains)
-                close_part(file, run.run_id, queued.row.id)
-        counts = count_memories(file, tenants, count_tokens)
-        report = run_report(counts, counts, (), Usage()) | {DROPPED: len(rows)}
-        run.end(file, "done", report)
-    return run.run_id
-
-
-def _choose(file: MemoryFile, which: Sequence[str], tenants: Sequence[str]) -> Dropped:
-    """Return the selected parts, and how many remain. Raises `NotFound` or `Ambiguous`."""
-    queued = list_queued(file, tenants)
-    chosen_ids = {
-        part_of_name.row.id for name in which for part_of_name in _named(queued, name, file.path)
-    }
-    parts = tuple(part for part in queued if part.row.id in chosen_ids)
-    return Dropped(parts, len(queued) - len(parts))
-
-
-def _named(queued: Sequence[QueuedPart], which: str, path: Path) -> Sequence[QueuedPart]:
-    if which == EVERYTHING:
-        return queued
-    if of_a_name := [part for part in queued if part.row.conversation == which]:
-        return of_a_name
-    by_id = {part.row.id: part for part in queued}
-    hint = "Nothing was dropped. List queued parts with 'slowwave ingest FILE --waiting'."
-    return [by_id[match_prefix(which, by_id, "queued part", f" in {path}", hint)]]

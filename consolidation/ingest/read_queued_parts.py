@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from slowwave.consolidation.proposals import Usage
 from slowwave.consolidation.running.outcome import QueuedPartsResult
 from slowwave.consolidation.running.run_in_file import NightInputs, Preflight
-from slowwave.store.errors import StoreError
+from slowwave.store.errors import SlowwaveError, StoreError
 from slowwave.store.file import open_reading
 from slowwave.store.intake import count_queued, read_backlog
 from slowwave.store.memories import select_consolidated_tenants, tenants
@@ -50,13 +50,13 @@ def read_queued_parts(night: NightInputs, preflight: Preflight) -> QueuedPartsRe
         counted = (
             select_consolidated_tenants(file, sorted(existing)) if existing or not chosen else []
         )
-    # Imported late: most nights find nothing that waits.
+    # Imported late: most nights find nothing queued.
     from .ingest import ingest_while_locked
 
     counted = list(dict.fromkeys([*counted, *queued]))
     outcomes: list[IngestOutcome] = []
     interrupted = False
-    broken_off: StoreError | None = None
+    broken_off: SlowwaveError | None = None
     for tenant in queued:
         options = IngestOptions(tenant=tenant, counted=tuple(counted), shown=night.options.shown)
         try:
@@ -67,12 +67,15 @@ def read_queued_parts(night: NightInputs, preflight: Preflight) -> QueuedPartsRe
                 raise
             broken_off = error if isinstance(error, StoreError) else None
             interrupted = broken_off is None
-        interrupted = interrupted or outcomes[-1].interrupted or interruption.asked
+        interrupted = interrupted or outcomes[-1].interrupted or interruption.requested
         if interrupted or broken_off:
             break
         interruption.open()
     with interruption.limited(), open_reading(night.path) as file:
         backlog = read_backlog(file, chosen)
+    after = outcomes[0].before
+    for outcome in outcomes:
+        after = after.changed_by(outcome.before, outcome.after)
     unread = [reading for outcome in outcomes for reading in outcome.unread]
     states = Counter(result.state for outcome in outcomes for result in outcome.remembered)
     return QueuedPartsResult(
@@ -84,7 +87,7 @@ def read_queued_parts(night: NightInputs, preflight: Preflight) -> QueuedPartsRe
         states=dict(sorted(states.items())),
         why=next((reading.why for reading in unread if reading.why), None),
         usage=sum((outcome.usage for outcome in outcomes), start=Usage()),
-        before=outcomes[0].before,
+        counts=(outcomes[0].before, after),
         interrupted=interrupted,
         broken_off=broken_off,
     )

@@ -44,7 +44,7 @@ def read_parts(
 
     memories: the memories that a model is shown with a part.
     """
-    batches = model.ask((_dialogue(part, model, memories) for part in parts), answers)
+    batches = model.run_dialogues((_dialogue(part, model, memories) for part in parts), answers)
     # The parts that are yielded together: those of a distilled conversation share their limits.
     groups: dict[tuple[bool, int], list[int]] = {}
     for part in parts:

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 # The names of secrets, besides those that the library knows.
 _MORE_NAMES = r"passphrase|passcode|passwort|\bpw|token|bearer|access_?key|(?-i:PIN)"
 # Between a name and its value: "password for the router is", "api_key =", "Bearer". Then a value,
-# either in quotes or up to the next blank.
+# either in quotes or up to the next space.
 _NAMED = (
     r"(?P<name>(?:{names})(?:_\w+)?)(?![^\W_])[\"'`\]]{{0,2}}(?P<gap>[^\n.!?:=]{{0,60}}?)"
     r"(?P<sign>\s*:?=+>?\s*|:\s*|(?:\s+(?:is|ist|was)|'s)\s+(?:now\s+)?|\s*->\s*|(?<=bearer)\s+|\s+(?=[\"'`]))"

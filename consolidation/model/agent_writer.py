@@ -45,12 +45,12 @@ class AgentWriter(Writer):
     ) -> Iterator[Sequence[Result | AskedWindow]]:
         """Yield the results of all windows, or each window as pending."""
         dialogues = (WindowDialogue(job, AGENTS).run() for job in jobs)
-        results: list[Sequence[Result | AskedWindow]] = list(self.ask(dialogues, answers))
+        results: list[Sequence[Result | AskedWindow]] = list(self.run_dialogues(dialogues, answers))
         if self.open:
             results = [[AskedWindow(job.window, "pending", _OPEN) for job in jobs]]
         yield from results
 
-    def ask(
+    def run_dialogues(
         self, dialogues: Iterator[Dialogue[Made]], answers: AnswerStore
     ) -> Iterator[Sequence[Made]]:
         """Yield the results of all dialogues, or nothing if a question is open."""

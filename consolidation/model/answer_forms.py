@@ -153,7 +153,7 @@ def response_format(output: Output, form: AnswerForm[Any]) -> dict[str, Any]:
     """Return the request parameters for a form of answer; {} for "none"."""
     if output == "none":
         return {}
-    if output == "json_object":  # the spelling of llama.cpp's server
+    if output == "json_object":  # as llama.cpp's server expects it
         return {"response_format": {"type": "json_object", "schema": schema_of(form)}}
     schema = {"name": form.name, "schema": schema_of(form), "strict": True}
     return {"response_format": {"type": "json_schema", "json_schema": schema}}

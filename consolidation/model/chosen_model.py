@@ -57,7 +57,7 @@ class FunctionModel:
         """Return itself."""
         return self
 
-    def ask(self, call: Call) -> Answer:
+    def answer(self, call: Call) -> Answer:
         """Call the function. Raises `CallFailed`, and what `permit` raises."""
         call.permit()
         try:
@@ -83,7 +83,7 @@ def model_of(model: ModelLike, api_base: str | None = None) -> Model:
         return ProgramModel(model) if model.startswith(PREFIX) else Endpoint(model, api_base)
     if callable(model):
         return FunctionModel(model)
-    if hasattr(model, "ask"):
+    if hasattr(model, "answer"):
         return model
     raise ModelError(
         f"An object of type {type(model).__name__} is not a model.",

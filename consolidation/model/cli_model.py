@@ -100,7 +100,7 @@ class ProgramModel:
         cost, assumed = map(sum, zip(*self._costs, strict=True)) if self._costs else (1.0, 1.0)
         return _assumed_price(prompt_tokens, answer_tokens) * cost / assumed
 
-    def ask(self, call: Call) -> Answer:
+    def answer(self, call: Call) -> Answer:
         """Run the program. Raises `CallFailed`, and what `permit` raises.
 
         It is not run again for the same question: it retries by itself.
@@ -204,7 +204,7 @@ def _wait(child: subprocess.Popen[bytes], stdout: int, command: str, seconds: fl
     while True:
         code = child.poll()
         if os.fstat(stdout).st_size > MAX_ANSWER_BYTES:
-            raise CallFailed(f"{command}: its answer is longer than {MAX_ANSWER_BYTES} bytes")
+            raise CallFailed(f"{command}: its answer is longer than {MAX_ANSWER_BYTES:,} bytes")
         if code is not None:
             return code
         if time.monotonic() > deadline:

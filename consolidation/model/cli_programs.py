@@ -1,6 +1,6 @@
 """The programs that `cli_model` runs: their arguments, their isolation, and what they print.
 
-Each was tried with its real package: Claude Code 2.1.330 and codex 0.171.0.
+Each was tested with its real package: Claude Code 2.1.330 and codex 0.171.0.
 """
 
 from __future__ import annotations

@@ -32,16 +32,13 @@ class Dispatcher:
 
     def __init__(
         self,
-        ask: Callable[[Call], Answer],
-        model_of: Callable[[Question[Any]], Model | None],
+        answer: Callable[[Call], Answer],
+        model_of: Callable[[Question[Any]], Model],
         meter: UsageMeter,
         max_calls: int,
     ) -> None:
-        """max_calls: the maximum number of calls in flight.
-
-        model_of: returns the model that a question is for; None if a recording answers.
-        """
-        self._ask = ask
+        """max_calls: the maximum number of calls in flight."""
+        self._answer = answer
         self._model_of = model_of
         self._meter = meter
         self._max_calls = max_calls
@@ -58,7 +55,7 @@ class Dispatcher:
         """The number of queued questions."""
         return len(self._queue)
 
-    def ask(self, question: Question[Any], first: bool = False) -> None:
+    def queue(self, question: Question[Any], first: bool = False) -> None:
         """Queue a question, first or last."""
         with self._lock:
             (self._queue.appendleft if first else self._queue.append)(question)
@@ -105,8 +102,8 @@ class Dispatcher:
         """Start as many calls as are allowed. The caller holds the lock."""
         while self._queue and len(self._in_flight) < self._max_calls and not self._closed:
             question = self._queue[0]
-            model, max_tokens = self._model_of(question), question.max_tokens
-            call = Call(self._meter, question, model.limit(max_tokens) if model else max_tokens)
+            limit = self._model_of(question).limit(question.max_tokens)
+            call = Call(self._meter, question, limit)
             try:
                 if self.refused is not None:
                     raise LimitReached(_REFUSED_BEFORE)
@@ -126,7 +123,7 @@ class Dispatcher:
         """Make a call, and start those that it leaves room for."""
         outcome: Answer | BaseException
         try:
-            outcome = self._ask(call)
+            outcome = self._answer(call)
         except BaseException as error:  # noqa: BLE001 - it is reported in place of the answer
             outcome = error
         with self._lock:
@@ -151,7 +148,7 @@ class Dispatcher:
         if out_of_time is not None:
             call.problem = call.problem or LimitReached(NOT_IN_TIME)
             return call.ended_by(out_of_time)
-        model = self._model_of(call.question)
-        if model is None or call.seconds <= model.patience_s:
+        patience_s = self._model_of(call.question).patience_s
+        if call.seconds <= patience_s:
             return None
-        return CallFailed(f"the model did not answer within {model.patience_s:g} seconds")
+        return CallFailed(f"the model did not answer within {patience_s:g} seconds")

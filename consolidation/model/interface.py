@@ -74,5 +74,5 @@ class Model(Protocol):
     def open(self) -> Model:
         """Return itself, ready to be asked. Raises `ModelError` if it cannot be asked."""
 
-    def ask(self, call: Call) -> Answer:
+    def answer(self, call: Call) -> Answer:
         """Ask a call's question. Raises `CallFailed`, and what `Call.permit` raises."""

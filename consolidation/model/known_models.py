@@ -28,13 +28,13 @@ def refuse_unready(endpoint: Endpoint) -> None:
 
     Imports litellm only if its tables and the environment are inconclusive. Raises `ModelError`.
     """
-    provider = _provider_of(endpoint.model)
+    provider = provider_of(endpoint.model)
     variable = key_variable(provider or "")
     key = os.environ.get(variable, "")
     if key.strip() and re.fullmatch(r"[!-~]+", key) is None:
         raise ModelError(
             f"The key in {variable} has a character that no key has, such as a line break.",
-            "Set it again, without blanks and line breaks (CRLF, if it is from a file).",
+            "Set it again, without whitespace or line breaks (CRLF, if it is from a file).",
         )
     if provider is None or not (endpoint.api_base or key.strip()):
         # In a thread, since an import that is interrupted breaks later ones.
@@ -66,7 +66,7 @@ def price_of(model: str, prompt_tokens: int, answer_tokens: int) -> float | None
     return float(asked * prompt_tokens + answered * answer_tokens)
 
 
-def _provider_of(model: str) -> str | None:
+def provider_of(model: str) -> str | None:
     """Return the provider of a name; None if litellm's tables are inconclusive."""
     prefix, slash, _ = model.partition("/")
     if not slash:

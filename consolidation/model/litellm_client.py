@@ -116,7 +116,7 @@ def limit_answers(client: httpx.Client) -> None:
                 byte_count += len(chunk)
                 if byte_count > MAX_ANSWER_BYTES:
                     raise AnswerRefused(
-                        f"the server's answer is longer than {MAX_ANSWER_BYTES} bytes"
+                        f"the server's answer is longer than {MAX_ANSWER_BYTES:,} bytes"
                     )
                 yield chunk
 

@@ -91,7 +91,7 @@ class Endpoint:
         # Addresses have defaults, and clouds authorize in other ways than by a key.
         missing_keys = [name for name in missing_keys if "API_KEY" in name]
         why = f"No API key is set for the model '{self.model}'."
-        # litellm takes a blank key for one.
+        # litellm accepts a key of whitespace.
         name = key_variable(provider)
         if environment["keys_in_environment"] and not os.environ.get(name, "-").strip():
             missing_keys, why = [name], f"The variable {name} is empty."
@@ -135,7 +135,7 @@ class Endpoint:
         """Return the token limit, reasoning included, for an answer of a length."""
         return limit_with_reasoning(answer_tokens) if self._reasons else answer_tokens
 
-    def ask(self, call: Call) -> Answer:
+    def answer(self, call: Call) -> Answer:
         """Ask, with retries, and with twice the limit if the answer is cut off.
 
         Raises `CallFailed`, and what `permit` raises.

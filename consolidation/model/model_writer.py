@@ -12,14 +12,14 @@ from typing import Any, Generic, Literal
 
 from slowwave.consolidation.proposals import AskedWindow, Result, Usage
 from slowwave.consolidation.writing.writer import BATCH, AnswerStore, Job, Writer
-from slowwave.store.model_answers import Answer, CachedAnswer
+from slowwave.store.model_answers import Answer
 
 from .dispatcher import Dispatcher
 from .interface import Model, Models
 from .question import Dialogue, Made, Question, Reply, resume
 from .recording import Recordings
-from .unanswered import Unanswered
-from .usage_limits import BudgetOwner, Call, UsageLimits, UsageMeter
+from .unanswered import CallFailed, Unanswered
+from .usage_limits import Call, MakeMeter, UsageLimits, UsageMeter
 from .window_dialogue import WindowDialogue
 
 # How often overdue calls are looked for.
@@ -38,12 +38,12 @@ class ModelWriter(Writer):
         limits: UsageLimits | None = None,
         recordings: Recordings | None = None,
         checker: Model | Literal["same", "none"] = "same",
-        owner: BudgetOwner | None = None,
+        make_meter: MakeMeter = UsageMeter,
     ) -> None:
         """concurrency: the maximum number of concurrent calls.
 
         recordings: where answers are recorded to, or replayed from. checker: the model that checks
-        the drafts; with "none" only a program does. owner: grants a shared budget.
+        the drafts; with "none" only a program does.
         """
         reader = model if checker == "same" else None if checker == "none" else checker
         reader_name = None if reader is None else reader.model
@@ -56,10 +56,11 @@ class ModelWriter(Writer):
             self._asked.append(reader)
         self._concurrency = concurrency
         self._limits = limits or UsageLimits()
-        self._owner = owner
+        self._make_meter = make_meter
         self._dispatcher: Dispatcher | None = None
         self._session: _Session[Any] | None = None
-        self._meter: UsageMeter | None = None
+        # Counts the usage, once a model was asked.
+        self.meter: UsageMeter | None = None
 
     @property
     def refused(self) -> str | None:
@@ -69,7 +70,7 @@ class ModelWriter(Writer):
     @property
     def overspent(self) -> str | None:
         """The usage that exceeds a limit, and the limit; None if none is exceeded."""
-        return None if self._meter is None else self._meter.overspent()
+        return None if self.meter is None else self.meter.overspent()
 
     @property
     def unfinished(self) -> Usage:
@@ -88,13 +89,15 @@ class ModelWriter(Writer):
                 return f"{name} ({model.answered_as})"
         return name
 
-    def _model_of(self, question: Question[Any]) -> Model | None:
-        """Return the model that a question is for; None if all answers come from a recording."""
-        return self._asked[-1 if question.kind == "check" else 0] if self._asked else None
+    def _model_of(self, question: Question[Any]) -> Model:
+        """Return the model that a question is for."""
+        return self._asked[-1 if question.kind == "check" else 0]
 
-    def _ask(self, call: Call) -> Answer:
-        """Return the recorded answer, or that of the model that the question is for."""
-        return self._recordings.ask(call, self._model_of(call.question))
+    def _answer(self, call: Call) -> Answer:
+        """Return the answer of the model that the question is for, and record it."""
+        answer = self._model_of(call.question).answer(call)
+        self._recordings.record(call.question, answer)
+        return answer
 
     def _price(self, prompt_tokens: int, answer_tokens: int) -> float | None:
         """Return the highest price of the models; None if one of them is unknown."""
@@ -102,30 +105,22 @@ class ModelWriter(Writer):
         known_prices = [price for price in prices if price is not None]
         return max(known_prices, default=0.0) if len(known_prices) == len(prices) else None
 
-    def give_back(self) -> None:
-        """Return the rest of a shared budget."""
-        if self._meter is not None:
-            self._meter.give_back()
-
     def write(
         self, jobs: Sequence[Job], answers: AnswerStore
     ) -> Iterator[Sequence[Result | AskedWindow]]:
         """Yield the results of the windows as answers arrive. Raises `ModelError`."""
         dialogues = (WindowDialogue(job, self.models).run() for job in jobs)
-        return self.ask(dialogues, answers) if jobs else iter(())
+        return self.run_dialogues(dialogues, answers) if jobs else iter(())
 
-    def ask(
-        self, dialogues: Iterator[Dialogue[Made]], answers: AnswerStore | None
+    def run_dialogues(
+        self, dialogues: Iterator[Dialogue[Made]], answers: AnswerStore
     ) -> Iterator[Sequence[Made]]:
-        """Yield the results of dialogues as answers arrive. Raises `ModelError`.
-
-        answers: where they are kept; None keeps none.
-        """
+        """Yield the results of dialogues as answers arrive. Raises `ModelError`."""
         self.make_ready()
-        if self._meter is None:
+        if self.meter is None:
             # One for this writer: a trial night counts, too.
-            self._meter = UsageMeter(self._limits, self._price, self._owner)
-        self._dispatcher = Dispatcher(self._ask, self._model_of, self._meter, self._concurrency)
+            self.meter = self._make_meter(self._limits, self._price)
+        self._dispatcher = Dispatcher(self._answer, self._model_of, self.meter, self._concurrency)
         self._session = session = _Session[Made](self._dispatcher, answers, self._recordings)
         # Enough questions are queued that no call waits for the results of others.
         yield from session.run(dialogues, 4 * self._concurrency)
@@ -136,7 +131,7 @@ class _Session(Generic[Made]):
     """Drives the dialogues of one run: asks their questions, and sends them the answers."""
 
     _dispatcher: Dispatcher
-    _answers: AnswerStore | None
+    _answers: AnswerStore
     _recordings: Recordings
     # The dialogues whose questions are dispatched.
     _asking: dict[Question[Any], Dialogue[Made]] = field(default_factory=dict)
@@ -188,36 +183,49 @@ class _Session(Generic[Made]):
         if question is None:
             self._bills.pop(dialogue, None)
             return
-        kept_answer = self._answers.find(question.id) if self._answers is not None else None
-        if kept_answer is not None and question.is_answered_by(kept_answer.answer):
-            self._recordings.record(question, kept_answer)
-            self._replied.append((dialogue, Reply(kept_answer.answer, Usage(cached=1))))
+        known_reply = self._known_reply(question)
+        if known_reply is not None:
+            self._replied.append((dialogue, known_reply))
         else:
             self._asking[question] = dialogue
             # Windows that are begun are completed first.
-            self._dispatcher.ask(question, first=reply is not None)
+            self._dispatcher.queue(question, first=reply is not None)
+
+    def _known_reply(self, question: Question[Any]) -> Reply | None:
+        """Return the reply of the file or the recording; None if a model must be asked."""
+        answer = self._answers.find(question.id)
+        if answer is not None and question.is_answered_by(answer.answer):
+            text = answer.answer
+        else:
+            try:
+                answer = self._recordings.find(question)
+            except CallFailed as missing:
+                return Reply(missing, Usage())
+            if answer is None:
+                return None
+            text = self._keep(question, Answer(answer.answer, 0, 0, 0.0))
+        self._recordings.record(question, answer)
+        return Reply(text, Usage(cached=1))
 
     def _collect(self, seconds: float) -> None:
         """Keep every answer that has arrived, at once: it is paid for."""
         self._dispatcher.abandon_overdue()
         completed = list(self._dispatcher.completed(seconds))
-        readable: list[CachedAnswer] = []
-        for call in completed:
-            if isinstance(call.outcome, Answer):
-                call.outcome = self._masked(call.question, call.outcome)
-                if call.question.is_answered_by(call.outcome.answer):
-                    readable.append((call.question.id, call.question.model, call.outcome))
-        if readable and self._answers is not None:
-            self._answers.keep(readable)
-        for call in completed:
-            outcome = call.outcome.answer if isinstance(call.outcome, Answer) else call.outcome
+        outcomes = [
+            self._keep(call.question, call.outcome)
+            if isinstance(call.outcome, Answer)
+            else call.outcome
+            for call in completed
+        ]
+        for call, outcome in zip(completed, outcomes, strict=True):
             if not isinstance(outcome, str | Unanswered):
                 raise outcome
             dialogue = self._asking.pop(call.question)
             self._replied.append((dialogue, Reply(outcome, call.used)))
 
-    def _masked(self, question: Question[Any], answer: Answer) -> Answer:
-        """Return an answer without secrets that the question did not show."""
-        if self._answers is None:
-            return answer
-        return replace(answer, answer=self._answers.masked(answer.answer, question.messages))
+    def _keep(self, question: Question[Any], answer: Answer) -> str:
+        """Keep an answer if it has the requested form; return it without secrets."""
+        text = self._answers.masked(answer.answer, question.messages)
+        if question.is_answered_by(text):
+            self._answers.keep(question.id, question.model, replace(answer, answer=text))
+        return text

@@ -16,8 +16,8 @@ from .question import Asking, Bill, Question, ask
 
 # The minimum number of memories that each support a rule on their own.
 _MIN_CONFIRMING = 2
-_BLANKS = re.compile(r"\s+")
-_SPELLINGS = str.maketrans({"\u2019": "'", "\u2018": "'", "\u201c": '"', "\u201d": '"'})
+_WHITESPACE = re.compile(r"\s+")
+_PLAIN_QUOTES = str.maketrans({"\u2019": "'", "\u2018": "'", "\u201c": '"', "\u201d": '"'})
 # An ellipsis, for skipped words.
 _ELLIPSIS = re.compile(r"\s*(?:\.\.\.|\u2026)\s*")
 
@@ -91,15 +91,15 @@ def objections_of(stated: StatedCheck | None, draft: DraftToCheck) -> Objections
 
 
 def _because(why: str) -> str:
-    return f" ({_BLANKS.sub(' ', why).strip()})" if why.strip() else ""
+    return f" ({_WHITESPACE.sub(' ', why).strip()})" if why.strip() else ""
 
 
 def _quotes(words: str, text: str) -> bool:
-    """Whether words are quoted from a text, ignoring case, blanks and kinds of quotes."""
+    """Whether words are quoted from a text, ignoring case, whitespace and kinds of quotes."""
     parts = [plain(part).strip(" .\"'") for part in _ELLIPSIS.split(words)]
     return any(parts) and all(part in plain(text) for part in parts)
 
 
 def plain(text: str) -> str:
-    """Return a text in lower case, with single blanks and plain quotation marks."""
-    return _BLANKS.sub(" ", text.translate(_SPELLINGS)).strip().lower()
+    """Return a text in lower case, with single spaces and plain quotation marks."""
+    return _WHITESPACE.sub(" ", text.translate(_PLAIN_QUOTES)).strip().lower()

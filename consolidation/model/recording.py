@@ -27,11 +27,9 @@ from slowwave.store.opening import open_text, refuse_database
 from slowwave.store.records import json_text, read_json
 
 from .answer_forms import first_fault
-from .interface import Model
 from .prompts import Messages
 from .question import Question
 from .unanswered import CallFailed
-from .usage_limits import Call
 
 # Prompts contain memories, so only the owner may read them.
 _MODE = 0o600
@@ -174,7 +172,7 @@ def _append(path: Path, line: Mapping[str, Any]) -> None:
 class Recordings:
     """What a run records to and replays from: either, or both.
 
-    A recorded answer costs nothing; else a model is asked, and its answer recorded.
+    A recorded answer costs nothing.
     """
 
     recorder: Recorder | None = None
@@ -195,16 +193,16 @@ class Recordings:
         path, error = self.recorder.path, self.recorder.error
         return f"Not all answers were recorded in {path}: {error.strerror}."
 
-    def ask(self, call: Call, model: Model | None) -> Answer:
-        """Return the recorded answer, or the model's. Raises `CallFailed` if there is none."""
-        question, answers = call.question, self.recording.answers if self.recording else {}
-        answer = recorded = answers.get(question_key(question.model, question.messages))
-        if answer is None:
-            if model is None:
-                raise CallFailed(self._missing(question))
-            answer = model.ask(call)
-        self.record(question, answer)
-        return answer if recorded is None else Answer(recorded.answer, 0, 0, 0.0)
+    def find(self, question: Question[Any]) -> Answer | None:
+        """Return the recorded answer; None if a model must be asked.
+
+        Raises `CallFailed` if there is none, and no model is asked.
+        """
+        answers = self.recording.answers if self.recording else {}
+        answer = answers.get(question_key(question.model, question.messages))
+        if answer is None and not self.asks:
+            raise CallFailed(self._missing(question))
+        return answer
 
     def record(self, question: Question[Any], answer: Answer) -> None:
         """Record an answer, if answers are recorded."""

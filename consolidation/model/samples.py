@@ -15,6 +15,7 @@ from slowwave.consolidation.planning.estimates import (
 )
 from slowwave.consolidation.proposals import Source, Usage
 from slowwave.consolidation.thresholds import ANSWERED_SHARE, WINDOW_TOKENS
+from slowwave.consolidation.writing.writer import AnswerStore
 
 from .answer_forms import CHECK, WRITE
 from .interface import Model
@@ -90,5 +91,5 @@ def _ask_sample(model: Model, question: Question[Any]) -> SampleAnswer:
         yield SampleAnswer(question.kind, question.model, seconds, bill.total, why)
 
     asking = ModelWriter(model, 1, UsageLimits(seconds=_MAX_SECONDS))
-    ((answer,),) = asking.ask(iter([dialogue()]), None)
+    ((answer,),) = asking.run_dialogues(iter([dialogue()]), AnswerStore())
     return answer

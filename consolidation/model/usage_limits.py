@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from math import inf
 from threading import RLock
-from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from slowwave.consolidation.planning.estimates import Estimate
 from slowwave.consolidation.proposals import Usage
@@ -41,41 +41,12 @@ class UsageLimits:
     budget_name: str | None = None
 
 
-class Portion(NamedTuple):
-    """A part of a budget. None means no limit or, of usage, unknown. Overspending is negative."""
+class Amount(NamedTuple):
+    """An amount of usage. None means no limit or, of usage, unknown."""
 
-    calls: float | None = 0
-    tokens: float | None = 0
-    cost_usd: float | None = 0.0
-
-    def nothing(self) -> Portion:
-        """Return zero of what is limited."""
-        return Portion(*(None if part is None else 0 for part in self))
-
-    def plus(self, portion: Portion) -> Portion:
-        """Return the sum; no limit stays no limit."""
-        pairs = zip(self, portion, strict=True)
-        return Portion(*(None if part is None else part + (more or 0) for part, more in pairs))
-
-    def minus(self, portion: Portion) -> Portion:
-        """Return the difference, zero where either is None."""
-        pairs = zip(self, portion, strict=True)
-        return Portion(
-            *(0 if part is None or less is None else part - less for part, less in pairs)
-        )
-
-
-class BudgetOwner(Protocol):
-    """Grants portions of one budget to several runs, in any process.
-
-    A portion that is not returned counts as used: its run was killed, and may have spent it.
-    """
-
-    def take(self, lacking: Portion) -> Portion:
-        """Return the granted portion: at least what is lacking, or zero of what is used up."""
-
-    def give_back(self, unused: Portion) -> None:
-        """Accept what was not used; negative where more was used than granted."""
+    calls: float | None
+    tokens: float | None
+    cost_usd: float | None
 
 
 class Call:
@@ -160,9 +131,9 @@ class Call:
             self.stop()
 
 
-def usage_of(answer: Answer, calls: int = 0, cached: int = 0) -> Usage:
+def usage_of(answer: Answer, calls: int = 0) -> Usage:
     """Return the usage of an answer."""
-    return Usage(calls, cached, answer.prompt_tokens, answer.completion_tokens, answer.cost_usd)
+    return Usage(calls, 0, answer.prompt_tokens, answer.completion_tokens, answer.cost_usd)
 
 
 class UsageMeter:
@@ -173,18 +144,10 @@ class UsageMeter:
     server uses beyond its token limits.
     """
 
-    def __init__(self, limits: UsageLimits, price: Price, owner: BudgetOwner | None = None) -> None:
-        """Start with no usage, at the current time.
-
-        owner: grants portions of a budget that several runs share; `limits` is then that budget.
-        """
+    def __init__(self, limits: UsageLimits, price: Price) -> None:
+        """Start with no usage, at the current time."""
         self._limits = limits
         self._price = price
-        self._owner = owner
-        # What this meter may spend: all of it, or what the owner has granted so far.
-        self._granted = Portion(limits.calls, limits.tokens, limits.cost_usd)
-        if owner is not None:
-            self._granted = self._granted.nothing()
         self._began = time.monotonic()
         self._lock = RLock()
         self._calls = 0
@@ -216,10 +179,9 @@ class UsageMeter:
 
     def end(self, call: Call, outcome: Answer | BaseException) -> None:
         """Replace the estimate of a call by the usage of its last answer."""
-        # An answer without a request came from a recording.
         last = Usage(call.requests)
         if not isinstance(outcome, BaseException):
-            last = usage_of(outcome, call.requests, cached=int(not call.requests))
+            last = usage_of(outcome, call.requests)
         call.used += last
         with self._lock:
             self._in_flight.remove(call)
@@ -238,8 +200,8 @@ class UsageMeter:
     def cost_left(self, pending: Call) -> float | None:
         """Return the USD that the other calls in flight leave for a call; None means unlimited."""
         limit = self._limits.cost_usd
-        if limit is None or self._owner is not None:  # an owner grants each call its estimate
-            return limit
+        if limit is None:
+            return None
         with self._lock:
             ceilings = [call.ceiling for call in self._in_flight if call is not pending]
             used = self._with_reserved(0, ceilings).cost_usd
@@ -249,15 +211,14 @@ class UsageMeter:
         """Return the reason if the time is over; None if not."""
         if self.seconds_left() > 0:
             return None
-        unit = "second" if self._limits.seconds == 1 else "seconds"
-        return f"the budget of {self._limits.seconds:g} {unit} is used up"
+        return _used_up(self._limits.seconds or 0, "second")
 
     def overspent(self) -> str | None:
         """Return the usage that exceeds a limit, and the limit; None if none is exceeded."""
         used, limits = self._used, self._limits
         tokens = used.prompt_tokens + used.completion_tokens
         if _exceeds(tokens, limits.tokens):
-            return f"{tokens} tokens, more than the budget of {limits.tokens} tokens"
+            return f"{tokens:,} tokens, more than the budget of {limits.tokens:,} tokens"
         if _exceeds(used.cost_usd or 0.0, limits.cost_usd):
             return f"{used.cost_usd:.4f} USD, more than the {self._budget_name}"
         return None
@@ -266,41 +227,27 @@ class UsageMeter:
     def _budget_name(self) -> str:
         return self._limits.budget_name or f"budget of {self._limits.cost_usd:g} USD"
 
-    def give_back(self) -> None:
-        """Return the unused part of the grant to the owner; negative if more was used.
-
-        Calls in flight count with their maximum.
-        """
-        if self._owner is None:
-            return
-        with self._lock:
-            used = self._with_reserved(0, [pending.ceiling for pending in self._in_flight])
-            self._owner.give_back(self._granted.minus(used))
-            self._granted = self._granted.nothing()
-            # Later calls need a new grant.
-            self._calls, self._used = 0, Usage()
-
-    def _with_reserved(self, calls: int, reserved: Sequence[Estimate]) -> Portion:
+    def _with_reserved(self, calls: int, reserved: Sequence[Estimate]) -> Amount:
         """Return the usage with `calls` more, and reservations."""
         used = sum(map(self.priced, reserved), start=self._used)
         tokens = used.prompt_tokens + used.completion_tokens
-        return Portion(self._calls + calls, tokens, used.cost_usd)
+        return Amount(self._calls + calls, tokens, used.cost_usd)
 
-    def _reached(self, needed: Portion, estimate: Estimate) -> str | None:
-        """Return which limit would be exceeded, after asking the owner for what is lacking."""
-        lacking = Portion(*(max(0, part or 0) for part in needed.minus(self._granted)))
-        if self._owner is not None and any(lacking):
-            self._granted = self._granted.plus(self._owner.take(lacking))
-        granted, limits = self._granted, self._limits
-        if _exceeds(needed.calls, granted.calls):
-            calls = "1 call" if limits.calls == 1 else f"{limits.calls} calls"
-            return f"the budget of {calls} is used up"
-        if _exceeds(needed.tokens, granted.tokens):
-            why = f"the budget of {limits.tokens} tokens has no room for another call of about "
-            why += f"{estimate.total} tokens"
-            used = (needed.tokens or 0) - estimate.total
-            return why if self._owner is not None else f"{why}: {used} are used"
-        if not _exceeds(needed.cost_usd, granted.cost_usd):
+    def _available(self, needed: Amount) -> Amount:
+        """Return how much may be used in all, by a run that needs some."""
+        return Amount(self._limits.calls, self._limits.tokens, self._limits.cost_usd)
+
+    def _reached(self, needed: Amount, estimate: Estimate) -> str | None:
+        """Return which limit would be exceeded; None if none would be."""
+        available, limits = self._available(needed), self._limits
+        if _exceeds(needed.calls, available.calls):
+            return _used_up(limits.calls or 0, "call")
+        if _exceeds(needed.tokens, available.tokens):
+            return (
+                f"the budget of {limits.tokens:,} tokens has no room for another call of about "
+                f"{estimate.total:,} tokens"
+            )
+        if not _exceeds(needed.cost_usd, available.cost_usd):
             return None
         if needed.cost_usd is None:
             return f"the model's price is unknown, so a {self._budget_name} cannot be enforced"
@@ -308,6 +255,15 @@ class UsageMeter:
         return f"the {self._budget_name} has no room for another call of about {price:.4f} USD"
 
 
-def _exceeds(needed: float | None, granted: float | None) -> bool:
+MakeMeter = Callable[[UsageLimits, Price], UsageMeter]
+
+
+def _used_up(limit: float, unit: str) -> str:
+    """Return that a limit is reached; of a limit of zero, nothing was used."""
+    amount = f"{limit:g} {unit}" if limit == 1 else f"{limit:,.10g} {unit}s"
+    return f"the budget of {amount} is used up" if limit else f"the budget is {amount}"
+
+
+def _exceeds(needed: float | None, limit: float | None) -> bool:
     """Whether usage exceeds a limit; unknown usage does, if there is a limit."""
-    return granted is not None and (needed is None or needed > granted)
+    return limit is not None and (needed is None or needed > limit)

@@ -49,7 +49,7 @@ class CheckedGroup:
         lost = () if is_rule and wrong else self.objections.lost
         return (*wrong, *(why for _, why in lost))
 
-    def without_strangers(self) -> CheckedGroup:
+    def without_unrelated(self) -> CheckedGroup:
         """Return it without memories that do not belong, if enough are left."""
         ids = [own_id for own_id in self.group.ids if own_id not in self.objections.strangers]
         if len(ids) < 2:
@@ -104,7 +104,7 @@ class WindowDialogue:
             raise
         good = [group for group in checked if self._is_good(group)]
         yield from self._settle(map(self._conclude, good))
-        faulty = [group.without_strangers() for group in checked if group not in good]
+        faulty = [group.without_unrelated() for group in checked if group not in good]
         unusable = []
         for group, why in first.unusable:
             if set(group.ids).isdisjoint(self._window.memories):  # nothing to repair it with
@@ -168,7 +168,7 @@ class WindowDialogue:
     def _propose(self, answered: Sequence[StatedGroup], ids: dict[str, str]) -> WrittenGroups:
         """Return the groups with a proposal, checked by program, and those without.
 
-        An update of memories without dates is a conflict: nothing shows which value is newer.
+        An update with fewer than two dates is a conflict: nothing shows which value is newer.
         """
         written = WrittenGroups([], [], [])
         taken_ids: set[str] = set()
@@ -184,8 +184,8 @@ class WindowDialogue:
                 continue
             taken_ids.update(group.ids)
             sources = self._groups.sources(group.ids)
-            are_undated = all(source.observed_at == UNDATED for source in sources)
-            if proposal.operation == "update" and are_undated:
+            dated = [source for source in sources if source.observed_at != UNDATED]
+            if proposal.operation == "update" and len(dated) < 2:
                 written.conflicts.append(proposal.sources)
             elif self._groups.is_wanted(proposal):
                 faults = tuple(find_faults(proposal, sources))

@@ -115,8 +115,7 @@ def _equal_groups(view: TenantView, include_protected: bool) -> list[_Group]:
 
 def _sameness(view: TenantView, row: int, form: str) -> _Sameness:
     text = view.features(memory := view.memories[row])
-    names = frozenset(map(str.casefold, view.entities.get(memory.id, ())))
-    names = names.difference(map(str.casefold, text.names))
+    names = view.added_names(memory)
     if memory.id in view.dense:
         return _Sameness(form, names, "dense")
     day = memory.observed_at[:10] if memory.observed_at != UNDATED else memory.id

@@ -1,8 +1,7 @@
 """Plan everything that a run will do with a tenant, before it does anything.
 
-A plan is a pure function of the file. Observed memories are clustered even if they are superseded
-by now, so that the clusters of a second run are those of the first; proposals are only about active
-memories that are not part of anything yet.
+A plan is a pure function of the file. It is about active memories that are not part of anything
+yet; superseded ones only show what a person separated.
 """
 
 from __future__ import annotations

@@ -31,7 +31,7 @@ from .similar import find_contradictions
 # Diverse and recent hits are chosen from this many times the limit.
 _POOL = 5
 # The minimum number of hits that are compared for outdated values.
-_COMPARED = 10
+_MIN_COMPARED = 10
 
 
 @dataclass(frozen=True)
@@ -94,7 +94,7 @@ def search(index: RecallIndex, query: SearchQuery, now: str) -> Hits:
     Raises `EmbedderError` unless words suffice.
     """
     # The later value may rank lower than the earlier one.
-    wider = replace(query, limit=max(query.limit, _COMPARED))
+    wider = replace(query, limit=max(query.limit, _MIN_COMPARED))
     ranking = ranked(index, wider, now)
     best = demote_outdated(relevant(ranking, query.min_relevance))[: query.limit]
     alone = [hit.memory for hit in best if hit.rival is None]

@@ -37,12 +37,23 @@ def find_similar(file: MemoryFile, tenant: str, text: str, now: str) -> list[Sim
     Raises `StoreError`.
     """
     near_memories = _near(file, tenant, text, now)
+    if not near_memories:
+        return []
+    # Imported late: they load dictionaries.
+    from slowwave.consolidation.comparison.normal_form import repeats
+    from slowwave.consolidation.comparison.rivals import find_rivalry
+
     # If very many are alike, as lines of a log are, each has a value of its own.
-    rivals = () if len(near_memories) > MAX_NEAR else _rivals(near_memories, text)
-    similar_by_id = {rival.memory.id: rival for rival in rivals}
-    remaining = [memory for memory in near_memories[:MAX_NEAR] if memory.id not in similar_by_id]
-    similar_by_id |= {duplicate.memory.id: duplicate for duplicate in _duplicates(remaining, text)}
-    return [similar_by_id[memory.id] for memory in near_memories if memory.id in similar_by_id]
+    is_log, similar = len(near_memories) > MAX_NEAR, list[Similar]()
+    for memory in near_memories[:MAX_NEAR]:
+        rivalry = None if is_log else find_rivalry(memory.content, text)
+        if rivalry is not None:
+            values = " vs. ".join(rivalry.values)
+            why = rivalry.why if text in values else f"{values}: {rivalry.why}"
+            similar.append(Similar(memory, "contradiction", why))
+        elif repeats(memory, text, now):
+            similar.append(Similar(memory, "duplicate", "the same text apart from layout"))
+    return similar
 
 
 def find_contradictions(
@@ -104,31 +115,3 @@ def _near(file: MemoryFile, tenant: str, text: str, now: str) -> list[Memory]:
 
 def _words(text: str) -> list[str]:
     return list(dict.fromkeys(words_in(text)))
-
-
-def _rivals(memories: Sequence[Memory], text: str) -> Iterator[Similar]:
-    """Yield the memories that differ from a text in a single value, or negate it."""
-    for memory in memories:
-        # Imported late: it loads dictionaries.
-        from slowwave.consolidation.comparison.rivals import find_rivalry
-
-        rivalry = find_rivalry(memory.content, text)
-        if rivalry is not None:
-            values = " vs. ".join(rivalry.values)
-            why = rivalry.why if text in values else f"{values}: {rivalry.why}"
-            yield Similar(memory, "contradiction", why)
-
-
-def _duplicates(memories: Sequence[Memory], text: str) -> Iterator[Similar]:
-    """Yield the memories that contain all of a text, or that it contains completely."""
-    if not memories:
-        return
-    from slowwave.consolidation.comparison.rivals import has_all_of
-
-    for memory in memories:
-        is_known = has_all_of(memory.content, text)
-        is_extended = has_all_of(text, memory.content)
-        if is_known or is_extended:
-            why = "it has all words of this" if is_known else "this has all words of it"
-            why = "both have the same words" if is_known and is_extended else why
-            yield Similar(memory, "duplicate", why)

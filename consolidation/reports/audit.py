@@ -9,26 +9,20 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from itertools import groupby
-from operator import itemgetter
 from pathlib import Path
-from statistics import median
 from typing import Literal, get_args
 
 from slowwave.consolidation.ageing.retention import Retention
 from slowwave.consolidation.ageing.selection import choose_excess, choose_expired
-from slowwave.consolidation.planning.conflicts import find_conflicts
 from slowwave.consolidation.snapshot.cache import Cache
 from slowwave.consolidation.snapshot.features import TextFeatures, features_of
 from slowwave.consolidation.thresholds import TRUST_LOSS
-from slowwave.store.ageing import MemoryAge, read_ages, read_last_observed, to_epoch_seconds
+from slowwave.store.ageing import MemoryAge, read_ages, to_epoch_seconds
 from slowwave.store.cache import read_findings
 from slowwave.store.file import MemoryFile, open_reading
-from slowwave.store.ledger import read_pending
 from slowwave.store.lineage import Support, read_support, read_written_trusts
 from slowwave.store.memories import read_active, read_too_long, select_tenants
 from slowwave.store.records import Memory, timestamp
-from slowwave.store.shown_to_model import read_disputes, read_settled
 
 FindingKind = Literal[
     "orders",
@@ -42,16 +36,14 @@ FindingKind = Literal[
     "expiring",
     "limit",
     "faded",
-    "conflict",
-    "pending",
 ]
 _KINDS: tuple[FindingKind, ...] = get_args(FindingKind)
 # The trust of a new memory that no feedback and no writer has lowered, with room for rounding.
-_TRUSTED = 0.5 - 1e-6
+_INITIAL_TRUST = 0.5 - 1e-6
 # A score below it: neither restated nor accessed for more than the half-life of its layer.
-_FADED = 0.5
+_HALF_LIFE_SCORE = 0.5
 # The share of `max_active` from which on a tenant is near its limit.
-_NEAR = 0.9
+_SHARE_NEAR_LIMIT = 0.9
 _DAY_S = 86_400
 
 
@@ -64,18 +56,8 @@ class Finding:
     # () if it concerns the whole tenant.
     memories: tuple[str, ...]
     why: str
-    # The proposal to decide on, or whose undo removes the derived memory; None if none can.
+    # The proposal whose undo removes the derived memory; None if none can.
     proposal: str | None = None
-
-
-@dataclass(frozen=True)
-class KindAge:
-    """When the dated active memories of a kind, or their sources, were last said, in days ago."""
-
-    kind: str
-    memories: int
-    median: int
-    oldest: int
 
 
 @dataclass(frozen=True)
@@ -83,7 +65,6 @@ class Audit:
     """What was found, ordered as in `FindingKind`, and what the file does not record."""
 
     findings: tuple[Finding, ...]
-    last_said: tuple[KindAge, ...]
     # The number of active memories by tenant.
     active: Mapping[str, int]
     # Whether any agent has recorded that it accessed a memory; recall records nothing.
@@ -117,13 +98,9 @@ def audit(path: Path, options: AuditOptions, now: datetime) -> Audit:
             *_find_doubtful(read_support(file, tenants), written),
             *_find_leaving(ages, options, seconds),
             *_find_faded(ages, seconds),
-            *_find_pending(file, tenants),
         ]
-        last_said = list(_ages_by_kind(read_last_observed(file, tenants), seconds))
     findings.sort(key=lambda finding: _KINDS.index(finding.kind))
-    return Audit(
-        tuple(findings), tuple(last_said), _count_by_tenant(ages), any(map(_was_accessed, ages))
-    )
+    return Audit(tuple(findings), _count_by_tenant(ages), any(map(_was_accessed, ages)))
 
 
 def _count_by_tenant(ages: Iterable[MemoryAge]) -> Counter[str]:
@@ -137,7 +114,7 @@ def _find_in_texts(
     written: Mapping[str, float],
     options: AuditOptions,
 ) -> Iterator[Finding]:
-    """Yield what is wrong with single texts, and which texts contradict each other."""
+    """Yield what is wrong with single texts."""
     cache = Cache(read_findings(file))
     for tenant in tenants:
         memories = read_active(file, tenant, now)
@@ -151,9 +128,6 @@ def _find_in_texts(
                 yield Finding("distrusted", tenant, (memory.id,), why)
         for long in read_too_long(file, tenant, now):
             yield Finding("too long", tenant, (long.id,), f"{long.characters:,} characters")
-        settled, disputes = read_settled(file, tenant), read_disputes(file, tenant)
-        for conflict in find_conflicts(memories, disputes, settled, cache, features):
-            yield Finding("conflict", tenant, conflict.sources, conflict.disagreement)
 
 
 def _find_in_text(memory: Memory, features: TextFeatures) -> Iterator[Finding]:
@@ -194,7 +168,7 @@ def _is_distrusted(
 
     written: the trust that runs gave to the observed memories they wrote, by id.
     """
-    expected = _TRUSTED - TRUST_LOSS * generation
+    expected = _INITIAL_TRUST - TRUST_LOSS * generation
     return trust < min(expected, written.get(memory_id, expected))
 
 
@@ -211,7 +185,7 @@ def _find_leaving(ages: Sequence[MemoryAge], options: AuditOptions, now: int) ->
                 yield Finding(kind, leaving.memory.tenant, (leaving.id,), leaving.why)
     limit = options.max_active
     for tenant, count in sorted(_count_by_tenant(ages).items()):
-        if limit is not None and count >= _NEAR * limit:
+        if limit is not None and count >= _SHARE_NEAR_LIMIT * limit:
             yield Finding("limit", tenant, (), f"{count:,} of {limit:,} active memories")
 
 
@@ -221,7 +195,7 @@ def _find_faded(ages: Sequence[MemoryAge], now: int) -> Iterator[Finding]:
     are_recorded = any(map(_was_accessed, ages))
     for leaving in free:
         memory = leaving.memory
-        if leaving.score is not None and leaving.score < _FADED:
+        if leaving.score is not None and leaving.score < _HALF_LIFE_SCORE:
             days = f"not confirmed for {(now - memory.last_stated) // _DAY_S} days"
             never = ", never recalled" if are_recorded and not _was_accessed(memory) else ""
             yield Finding("faded", memory.tenant, (memory.id,), f"{days}{never}")
@@ -229,16 +203,3 @@ def _find_faded(ages: Sequence[MemoryAge], now: int) -> Iterator[Finding]:
 
 def _was_accessed(memory: MemoryAge) -> bool:
     return memory.access_count > 0 or memory.last_used > memory.last_stated
-
-
-def _find_pending(file: MemoryFile, tenants: Sequence[str]) -> Iterator[Finding]:
-    for decision in read_pending(file):
-        if decision.tenant in tenants:
-            ids = tuple(decision.sources)
-            yield Finding("pending", decision.tenant, ids, decision.reason, decision.key)
-
-
-def _ages_by_kind(last_said: Iterable[tuple[str, int]], now: int) -> Iterator[KindAge]:
-    for kind, group in groupby(last_said, key=itemgetter(0)):
-        days = [max(0, now - moment) // _DAY_S for _, moment in group]
-        yield KindAge(kind, len(days), round(median(days)), max(days))

@@ -30,7 +30,7 @@ from slowwave.store.records import (
 )
 
 from .kept_proposal import to_json
-from .run_in_file import RunRecord
+from .run_in_file import RunInFile
 
 # The maximum number of sources per transaction. With a transaction per proposal the disk takes most
 # of the time; with this many, other writers wait for about 20 ms.
@@ -52,13 +52,11 @@ def in_batches(results: Sequence[Result]) -> Iterator[list[Result]]:
         yield batch
 
 
-def apply_proposal(
-    file: MemoryFile, run: RunRecord, checked: Result, entities: Mapping[str, Sequence[str]]
-) -> Result:
+def apply_proposal(file: MemoryFile, run: RunInFile, checked: Result) -> Result:
     """Apply a checked proposal in the caller's transaction.
 
-    entities: the names that each source mentions. If a source changed since the plan was made, or
-    if the database rejects a change, only the decision `stale` or `failed` is written.
+    If a source changed since the plan was made, or if the database rejects a change, only the
+    decision `stale` or `failed` is written.
     """
     proposal = checked.proposal
     sources = list(read_memories(file, proposal.sources))
@@ -66,10 +64,10 @@ def apply_proposal(
     if why is not None:
         result = replace(checked, state="stale", why=why)
     else:
-        changes = ProposalChanges(file, run.run_id, proposal.id, timestamp(run.now))
+        changes = ProposalChanges(file, run.id, proposal.id, timestamp(run.now))
         try:
             with file.savepoint():
-                derived = _write(changes, run, checked, sources, entities)
+                derived = _write(changes, run, checked, sources)
             result = replace(checked, state="applied", derived=derived)
         except RejectedChange as error:
             result = replace(checked, state="failed", why=error.message)
@@ -77,7 +75,7 @@ def apply_proposal(
     return result
 
 
-def record(file: MemoryFile, run: RunRecord, result: Result) -> None:
+def record(file: MemoryFile, run: RunInFile, result: Result) -> None:
     """Record a proposal's result in the ledger, in the caller's transaction.
 
     A pending one is kept whole.
@@ -94,7 +92,7 @@ def record(file: MemoryFile, run: RunRecord, result: Result) -> None:
     record_decision(
         file,
         Decision(
-            run_id=run.run_id,
+            run_id=run.id,
             key=proposal.id,
             operation=proposal.operation,
             tenant=proposal.tenant,
@@ -147,11 +145,7 @@ def find_stale(result: Result, memories: Mapping[str, Memory]) -> str | None:
 
 
 def _write(
-    changes: ProposalChanges,
-    run: RunRecord,
-    result: Result,
-    sources: Sequence[Memory],
-    entities: Mapping[str, Sequence[str]],
+    changes: ProposalChanges, run: RunInFile, result: Result, sources: Sequence[Memory]
 ) -> str | None:
     """Write the rows of a proposal; return the id of the new memory, if one was inserted.
 
@@ -164,22 +158,17 @@ def _write(
     leaving = [memory for memory in added if memory.id in proposal.leaving]
     if survivor is None:
         successor = _build_memory(run, proposal, sources)
-        names = _names_of(proposal, sources, entities)
-        changes.insert_memory(successor, *_vector_of(result), names)
+        changes.insert_memory(successor, *_vector_of(result))
     elif not proposal.keeps_text:
         successor, columns = survivor, _extended_columns(survivor, added, run.now)
         if proposal.by_person:
             columns["origin"] = "human"
         changes.rewrite_memory(survivor.id, proposal.draft.text, columns, *_vector_of(result))
-        changes.add_names(survivor, _names_of(proposal, added, entities))
     elif proposal.operation == "extract":
         successor = survivor
         changes.update_memory(survivor.id, _extended_columns(survivor, added, run.now))
     else:
         successor, added = survivor, leaving
-        if proposal.by_model:  # a program merges memories with the same names
-            leaving_names = {name for memory in leaving for name in entities.get(memory.id, ())}
-            changes.add_names(survivor, sorted(leaving_names))
         changes.update_memory(survivor.id, _survivor_columns(survivor, leaving, run.now))
     changes.add_lineage(successor.id, added, proposal.operation)
     changes.supersede(leaving, successor.id)
@@ -193,19 +182,7 @@ def _vector_of(result: Result) -> tuple[str, bytes]:
     return result.vector
 
 
-def _names_of(
-    proposal: Proposal, sources: Sequence[Memory], entities: Mapping[str, Sequence[str]]
-) -> list[str]:
-    """Return the names in a draft: known names of these sources, and names found in it."""
-    from slowwave.consolidation.facts.specifics import names_in
-
-    text = proposal.draft.text
-    source_names = {name for memory in sources for name in entities.get(memory.id, ())}
-    mentioned = {name for name in source_names if name.lower() in text.lower()}
-    return sorted(mentioned | set(names_in(text)))
-
-
-def _build_memory(run: RunRecord, proposal: Proposal, sources: Sequence[Memory]) -> Memory:
+def _build_memory(run: RunInFile, proposal: Proposal, sources: Sequence[Memory]) -> Memory:
     kinds = Counter(memory.kind for memory in sources)
     kind = min(kinds, key=lambda name: (-kinds[name], name))
     if proposal.operation == "extract" and kind != "preference":
@@ -251,12 +228,12 @@ def _marks_of(proposal: Proposal, sources: Sequence[Memory]) -> dict[str, Any]:
     return {name: value for name, value in marks.items() if value}
 
 
-def _derived_id(run: RunRecord, proposal: Proposal) -> str:
+def _derived_id(run: RunInFile, proposal: Proposal) -> str:
     """Return a UUIDv7 whose random part is a hash of run and proposal, so it is reproducible."""
     from uuid6 import UUID
 
     milliseconds = int(run.now.timestamp() * 1000)
-    seed = hashlib.sha256(f"{run.run_id} {proposal.id}".encode()).digest()[:10]
+    seed = hashlib.sha256(f"{run.id} {proposal.id}".encode()).digest()[:10]
     return str(UUID(int=(milliseconds << 80) | int.from_bytes(seed, "big"), version=7))
 
 

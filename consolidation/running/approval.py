@@ -6,7 +6,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from functools import partial
-from typing import Any
 
 from slowwave.consolidation.progress import Progress
 from slowwave.consolidation.proposals import (
@@ -22,18 +21,17 @@ from slowwave.consolidation.runtime.interruption import Interruption
 from slowwave.consolidation.text.tokens import count_tokens
 from slowwave.consolidation.vectors.embedder import Embedder, encode_portions, refuse_another_space
 from slowwave.consolidation.vectors.matrix import TextVectors
-from slowwave.store.entities import read_entities
 from slowwave.store.errors import StoreError
 from slowwave.store.file import MemoryFile
 from slowwave.store.ledger import DECIDED, Decision, decide_pending, make_pending
-from slowwave.store.memories import Counts, count_memories
-from slowwave.store.records import MAX_CHARACTERS, Claim, Memory, new_id, timestamp
+from slowwave.store.memories import count_memories
+from slowwave.store.records import MAX_CHARACTERS, Claim, Memory, timestamp
 from slowwave.store.undo.undo import undo_proposal_within
 from slowwave.store.vectors import from_blob, is_sound, read_vectors_by_id, to_blob
 
 from .apply import apply_proposal, find_stale, in_batches, record
 from .review_queue import read_sources
-from .run_in_file import RunRecord, Verdict, run_report
+from .run_in_file import RunInFile, Verdict, run_report
 
 
 @dataclass(frozen=True)
@@ -69,56 +67,37 @@ class Approval:
         checked = self._check(proposals)
         if not any(result.state == "planned" for result in checked):
             return ReviewResult(None, tuple(checked))
-        run = RunRecord(new_id(), self.now)
         tenants = sorted({result.proposal.tenant for result in checked})
+        options = {"tenant": tenants, DECIDED: self.way}
+        run = RunInFile(self.file, self.now, options, self.interruption)
         before = count_memories(self.file, tenants, count_tokens)
         results: list[Result] = []
         # The applied proposals, by the ids of the memories that they changed.
         changed_by: dict[str, Proposal] = {}
+        with run.working(), run.writing() as file:
+            for batch in in_batches(checked):
+                with self.interruption.deferred():
+                    with file.transaction():
+                        decided = [self._apply(run, result, changed_by) for result in batch]
+                    results += decided
+                    run.has_results |= any(result.state == "applied" for result in decided)
+                self.progress.stage("applying", len(results), len(checked))
+        # Applied proposals stay applied and are reported; the rest stay pending.
+        state: State = "failed" if run.broken_off else "skipped"
+        why = run.broken_off.message if run.broken_off else "the run was interrupted"
+        results += [replace(result, state=state, why=why) for result in checked[len(results) :]]
+        applied = sum(result.state == "applied" for result in results)
+        verdict: Verdict = "partial" if applied else "failed"
+        verdict = "done" if applied == len(results) else verdict
+        after = count_memories(self.file, tenants, count_tokens)
+        report = run_report(before, after, (result.state for result in results), Usage())
+        run.end("interrupted" if run.interrupted else verdict, report)
+        # The Ctrl-C of a Python program that calls this is raised, too.
+        if run.interrupted and not (applied and self.interruption.requested):
+            raise KeyboardInterrupt
+        return ReviewResult(run.id, tuple(results))
 
-        def report() -> dict[str, Any]:
-            after = count_memories(self.file, tenants, count_tokens)
-            return run_report(before, after, (result.state for result in results), Usage())
-
-        with run.begun(self.file, {"tenant": tenants, DECIDED: self.way}, report):
-            names = {tenant: read_entities(self.file, tenant) for tenant in tenants}
-            try:
-                for batch in in_batches(checked):
-                    with self.interruption.deferred():
-                        with self.file.transaction():
-                            decided = [
-                                self._apply(run, result, names[result.proposal.tenant], changed_by)
-                                for result in batch
-                            ]
-                        results += decided
-                    self.progress.stage("applying", len(results), len(checked))
-            except (KeyboardInterrupt, StoreError) as error:
-                self.interruption.close()  # the end of the run is recorded without another one
-                # The Ctrl-C of a Python program that calls this is raised.
-                ends_here = isinstance(error, StoreError) or self.interruption.asked
-                if not (ends_here and any(result.state == "applied" for result in results)):
-                    raise
-                # Applied proposals stay applied and are reported; the rest stay pending.
-                state: State = "skipped"
-                why = "the run was interrupted"
-                if isinstance(error, StoreError):
-                    state, why = "failed", error.message
-                results += [
-                    replace(result, state=state, why=why) for result in checked[len(results) :]
-                ]
-            applied = sum(result.state == "applied" for result in results)
-            verdict: Verdict = "partial" if applied else "failed"
-            verdict = "done" if applied == len(results) else verdict
-            run.end(self.file, "interrupted" if self.interruption.asked else verdict, report())
-        return ReviewResult(run.run_id, tuple(results))
-
-    def _apply(
-        self,
-        run: RunRecord,
-        checked: Result,
-        names: Mapping[str, Sequence[str]],
-        changed_by: dict[str, Proposal],
-    ) -> Result:
+    def _apply(self, run: RunInFile, checked: Result, changed_by: dict[str, Proposal]) -> Result:
         """Apply a proposal, or return why not. changed_by: applied proposals by memory id."""
         proposal = checked.proposal
         if checked.state != "planned":
@@ -130,7 +109,7 @@ class Approval:
                 result = replace(checked, state="stale", why=why)
                 record(self.file, run, result)
                 return result
-        result = apply_proposal(self.file, run, checked, names)
+        result = apply_proposal(self.file, run, checked)
         if result.state == "applied":
             decide_pending(self.file, proposal.id, "approved", timestamp(self.now))
             changed = set(proposal.leaving)
@@ -218,20 +197,17 @@ class Approval:
         return vector_of
 
 
-def record_alone(
-    file: MemoryFile, result: Result, counts: Counts, now: datetime, plan: str | None = None
-) -> str:
+def record_alone(file: MemoryFile, result: Result, now: datetime, plan: str | None = None) -> str:
     """Record a result that changes no memory, in a run of its own, and return the run's id.
 
     file: open for writing under the maintenance lock. No later night makes a declined proposal
     again. plan: the digest of its plan, if it had one. Raises `StoreError`.
     """
-    run = RunRecord(new_id(), now)
-    with run.begun(file, {"tenant": [result.proposal.tenant]}):
-        with file.transaction():
-            record(file, run, result)
-        run.end(file, "done", run_report(counts, counts, [result.state], Usage()), plan)
-    return run.run_id
+    tenants = [result.proposal.tenant]
+    run = RunInFile(file, now, {"tenant": tenants})
+    with run.recorded(tenants, [result.state], plan), file.transaction():
+        record(file, run, result)
+    return run.id
 
 
 def make_pending_again(

@@ -14,23 +14,22 @@ from operator import attrgetter, methodcaller
 from types import MappingProxyType
 from typing import Any, Literal
 
-from slowwave.consolidation.proposals import Usage, derived_trust, method_key
+from slowwave.consolidation.proposals import derived_trust, method_key
 from slowwave.consolidation.recall.similar import Similar, find_similar
-from slowwave.consolidation.text.tokens import count_tokens
 from slowwave.consolidation.writing.writer import AGENT
 from slowwave.store.errors import StoreError
 from slowwave.store.exchange import memory_from_text
 from slowwave.store.file import MemoryFile
 from slowwave.store.ledger import DECIDED, Decision, record_decision
 from slowwave.store.lineage import Relative, read_active_derived
-from slowwave.store.memories import count_memories, find_id, read_active, read_memories
+from slowwave.store.memories import find_id, read_active, read_memories
 from slowwave.store.proposal_changes import ProposalChanges
-from slowwave.store.records import LAYERS, Memory, content_hash, json_text, new_id, timestamp
+from slowwave.store.records import LAYERS, Memory, content_hash, json_text, timestamp
 from slowwave.store.shared_tenant import refuse_unpublished
 from slowwave.store.shown_to_model import BOTH_RIGHT
 
 from .apply import all_sessions, joined_columns
-from .run_in_file import RunRecord, run_report
+from .run_in_file import RunInFile
 
 By = Literal["human", "agent"]
 Way = Literal["correct", "pin", "unpin", "retract", "keep", "both"]
@@ -71,7 +70,7 @@ class Correction:
 class Corrector:
     """Applies the corrections of a person or an agent to the memories of one file.
 
-    A memory that leaves does so with its copies: active ones with the same text, in any spelling
+    A memory that leaves does so with its copies: active ones with the same text, however written,
     or with an introduction such as "User said that". The methods raise `StoreError`, with nothing
     changed: also if a memory is not active, or if an agent would supersede, retract or unpin a
     memory that is human, pinned or core.
@@ -116,8 +115,9 @@ class Corrector:
         (memory,) = self._find([memory_id])
         way: Way = "pin" if pinned else "unpin"
         if memory.pinned == pinned:
-            is_now = "pinned already" if pinned else "not pinned"
-            raise StoreError(f"Memory {memory.id} is {is_now}.", "Nothing was changed.")
+            is_now = "pinned already: no run can" if pinned else "not pinned: runs can"
+            what = f"Memory {memory.id} is {is_now} supersede or archive it."
+            raise StoreError(what, "There is nothing to change.")
         if not pinned:
             self._refuse_protected([memory])
         columns = {"pinned": int(pinned), "updated_at": timestamp(self.now)}
@@ -253,13 +253,14 @@ class Corrector:
         about: the memories that it concerns, as they were read. memory, removed: as in
         `Correction`. numbers: recorded with the proposal.
         """
-        run, now = RunRecord(new_id(), self.now), timestamp(self.now)
         ids, tenant = tuple(concerned.id for concerned in about), about[0].tenant
+        run = RunInFile(self.file, self.now, {"tenant": [tenant], DECIDED: way})
+        now = timestamp(self.now)
         memory_id = None if memory is None else memory.id
         decision = Decision(
-            run_id=run.run_id,
+            run_id=run.id,
             # A key of its own for each run: the same correction may be made again.
-            key=content_hash(json_text([run.run_id, ids]))[:32],
+            key=content_hash(json_text([run.id, ids]))[:32],
             operation="update",
             tenant=tenant,
             sources=ids,
@@ -279,15 +280,11 @@ class Corrector:
             for relative in read_active_derived(self.file, removed_id)
             if relative.id not in removed_ids
         }
-        before = count_memories(self.file, [tenant], count_tokens)
-        with run.begun(self.file, {"tenant": [tenant], DECIDED: way}):
-            with self.file.transaction():
-                self._refuse_changed(about)
-                write(ProposalChanges(self.file, run.run_id, decision.key, now))
-                record_decision(self.file, decision)
-            after = count_memories(self.file, [tenant], count_tokens)
-            run.end(self.file, "done", run_report(before, after, [decision.state], Usage()))
-        return Correction(way, run.run_id, memory, tuple(removed), tuple(derived.values()))
+        with run.recorded([tenant], [decision.state]) as file, file.transaction():
+            self._refuse_changed(about)
+            write(ProposalChanges(file, run.id, decision.key, now))
+            record_decision(file, decision)
+        return Correction(way, run.id, memory, tuple(removed), tuple(derived.values()))
 
     def _refuse_changed(self, memories: Sequence[Memory]) -> None:
         """Raise `StoreError` if an agent changed one of the memories since it was read."""
@@ -302,7 +299,7 @@ class Corrector:
 
 
 def _is_copy(text: str, wrong: Mapping[str, str]) -> bool:
-    """Whether a text is a wrong one in another spelling. wrong: their letters, by text."""
+    """Whether a text is a wrong one written differently. wrong: their letters, by text."""
     letters = _letters(text)
     similar_texts = [
         wrong_text
@@ -318,5 +315,5 @@ def _is_copy(text: str, wrong: Mapping[str, str]) -> bool:
 
 
 def _letters(text: str) -> str:
-    """Return the letters and digits of a text, which other spellings only put something before."""
+    """Return the letters and digits of a text; an introduction only comes before them."""
     return _NO_LETTERS.sub("", text.casefold()) or text

@@ -16,13 +16,13 @@ from slowwave.consolidation.proposals import (
     Usage,
     Window,
 )
-from slowwave.consolidation.running.savings import savings_of_result
+from slowwave.consolidation.running.savings import counts_after, savings_of_result
 from slowwave.consolidation.runtime.threads import run_in_thread
 from slowwave.consolidation.thresholds import LOW_COHESION
 from slowwave.consolidation.vectors.embedder import Embedder, refuse_another_space
 from slowwave.consolidation.writing.writer import AnswerStore, Job
-from slowwave.store.errors import SlowwaveError
 from slowwave.store.file import MemoryFile, open_reading
+from slowwave.store.memories import Counts
 from slowwave.store.records import content_hash
 from slowwave.store.shown_to_model import Dispute, record_asked, record_disputes
 from slowwave.store.vectors import to_blob
@@ -46,9 +46,8 @@ class ExecutionResult:
     # The windows that were shown to a model; in a dry run, those that would be.
     asked: tuple[AskedWindow, ...]
     usage: Usage
-    interrupted: bool = False
-    # Why the run could not go on, after something was applied.
-    broken_off: SlowwaveError | None = None
+    # The counts after the applied proposals, or those that a real run would apply.
+    after: Counts
 
     @property
     def applicable(self) -> list[Proposal]:
@@ -64,8 +63,12 @@ class Execution:
     the option `ask`. Answers kept in the file are used, and new ones are only kept by a recording.
     """
 
-    def __init__(self, night: NightInputs, run: RunInFile, views: Sequence[TenantView]) -> None:
+    def __init__(
+        self, night: NightInputs, run: RunInFile, views: Sequence[TenantView], counts: Counts
+    ) -> None:
         self._night = night
+        # Before the next proposal.
+        self._counts = counts
         self._run = run
         # The tenants of the current plan.
         self._views = {view.tenant: view for view in views}
@@ -87,10 +90,8 @@ class Execution:
         """
         if self._night.dry_run:
             return self._rehearse(plan)
-        views, interruption = self._views, self._night.interruption
-        interrupted = False
-        broken_off: SlowwaveError | None = None
-        try:
+        views, run = self._views, self._run
+        with run.working():
             if not plan.is_empty:
                 self._execute(plan)
             answered = [asked.window for asked in self._asked.values() if asked.state == "applied"]
@@ -98,18 +99,8 @@ class Execution:
                 second_plan, second_views = plan_again(answered)
                 self._views = {view.tenant: view for view in second_views}
                 self._execute(second_plan)
-            interruption.close()
-        except KeyboardInterrupt:
-            interruption.close()
-            interrupted = True
-        except SlowwaveError as error:
-            if not any(result.state == "applied" for result in self._results.values()):
-                raise
-            # What was applied is reported.
-            interruption.close()
-            broken_off = error
-        state: State = "failed" if broken_off else "skipped"
-        why = broken_off.message if broken_off else "the run was interrupted"
+        state: State = "failed" if run.broken_off else "skipped"
+        why = run.broken_off.message if run.broken_off else "the run was interrupted"
         self._views = views
         unfinished = [proposal for proposal in plan.proposals if proposal.id not in self._results]
         self._add_results(Result(proposal, state, why) for proposal in unfinished)
@@ -121,8 +112,7 @@ class Execution:
             results=tuple(results.values()),
             asked=tuple((unasked | self._asked).values()),
             usage=self._usage,
-            interrupted=interrupted,
-            broken_off=broken_off,
+            after=self._counts,
         )
 
     def _rehearse(self, plan: Plan) -> ExecutionResult:
@@ -152,6 +142,7 @@ class Execution:
             ),
             tuple(self._asked[window.id] for window in plan.windows if window.id in self._asked),
             self._usage,
+            self._counts,
         )
 
     @property
@@ -220,32 +211,36 @@ class Execution:
                 with self._run.changing(file):
                     applied = [self._apply(file, checked) for checked in batch]
                 self._add_results(applied)
+                self._run.has_results |= any(result.state == "applied" for result in applied)
             self._night.progress.stage("applying", len(self._results), total)
 
     def _apply(self, file: MemoryFile, checked: Result) -> Result:
         """Apply a planned proposal, or record another one, in the caller's transaction."""
         if checked.state == "planned":
-            names = self._views[checked.proposal.tenant].entities
-            return apply_proposal(file, self._run.record, checked, names)
-        record(file, self._run.record, checked)
+            return apply_proposal(file, self._run, checked)
+        record(file, self._run, checked)
         return checked
 
     def _add_results(self, results: Iterable[Result]) -> None:
         """Add results, without their vectors, and what they are worth."""
         for result in results:
             proposal = result.proposal
-            worth = savings_of_result(result, self._views[proposal.tenant])
+            view = self._views[proposal.tenant]
+            worth, counts = savings_of_result(result, view), None
+            if result.state in ("planned", "applied"):
+                counts = self._counts, counts_after(self._counts, proposal, view)
+                self._counts = counts[1]
             if result.state == "failed" and proposal.by_model:
                 self._failed_ids.update(proposal.sources)
             successor = result.derived or proposal.survivor
             if result.state == "applied" and proposal.by_model and successor is not None:
                 changed = (*proposal.leaving, successor)
                 self._successors |= dict.fromkeys(changed, (successor, proposal.draft.text))
-            self._results[proposal.id] = replace(result, vector=None, worth=worth)
+            self._results[proposal.id] = replace(result, vector=None, worth=worth, counts=counts)
 
     def _record_asked(self, file: MemoryFile, asked: AskedWindow) -> None:
         """Record an asked window: it is not asked again, unless a proposal of its answer failed."""
-        window, key, run_id = asked.window, self._night.writer.key, self._run.record.run_id
+        window, key, run_id = asked.window, self._night.writer.key, self._run.id
         moved = map(self._between_successors, asked.conflicts)
         conflicts = tuple(conflict for conflict in moved if len(set(conflict.sources)) > 1)
         self._asked[window.id] = replace(asked, conflicts=conflicts)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from base64 import b64encode
+from contextlib import suppress
 from dataclasses import asdict, replace
 from typing import TYPE_CHECKING, Any
 
@@ -42,26 +43,15 @@ def kept_from_decision(decision: Decision) -> Result:
 
     An unreadable vector is dropped, and computed again.
     """
-    columns: dict[str, Any] = {
-        name: getattr(decision, name)
-        for name in ("operation", "tenant", "sources", "survivor", "reason")
-    }
+    names = ("operation", "tenant", "sources", "survivor", "reason")
+    columns: dict[str, Any] = {name: getattr(decision, name) for name in names}
     columns["id"] = decision.key
     fault = find_fault(decision)
     if fault is None:
-        content = decision.numbers[KEPT]
-        fields = {name: content[name] for name in _FIELDS if name in content}
-        fields |= {"proposal": content["proposal"] | columns, "state": "pending"}
         try:
-            result = convert(fields, Result)
+            return _from_json(decision.numbers[KEPT], columns)
         except ValidationError as error:
             fault = str(error)
-        else:
-            try:
-                vector = convert(content.get(VECTOR), _Vector)
-            except ValidationError:
-                return result
-            return replace(result, vector=(vector.model, vector.blob))
     similarities = map(decision.numbers.get, ("min_similarity", "mean_similarity"))
     try:
         left_out = convert(decision.numbers.get("left_out", ()), tuple[LeftOut, ...])
@@ -77,3 +67,14 @@ def kept_from_decision(decision: Decision) -> Result:
         left_out=left_out,
     )
     return Result(proposal, "pending", fault=f"it cannot be read: {fault}")
+
+
+def _from_json(content: dict[str, Any], columns: dict[str, Any]) -> Result:
+    """Return the result that `to_json` kept. columns: of the proposal, in the ledger."""
+    fields = {name: content[name] for name in _FIELDS if name in content}
+    fields |= {"proposal": content["proposal"] | columns, "state": "pending"}
+    result = convert(fields, Result)
+    with suppress(ValidationError):
+        vector = convert(content.get(VECTOR), _Vector)
+        result = replace(result, vector=(vector.model, vector.blob))
+    return result

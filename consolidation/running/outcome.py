@@ -3,20 +3,27 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any
 
 from slowwave.consolidation.ageing.selection import LayerScores
-from slowwave.consolidation.proposals import AskedWindow, Conflict, Plan, Refusal, Result, Usage
-from slowwave.consolidation.text.tokens import count_tokens
-from slowwave.store.errors import SlowwaveError, StoreError
+from slowwave.consolidation.proposals import (
+    AskedWindow,
+    Conflict,
+    Plan,
+    Refusal,
+    Result,
+    State,
+    Usage,
+)
+from slowwave.store.errors import SlowwaveError
 from slowwave.store.file import open_reading
 from slowwave.store.intake import Backlog
 from slowwave.store.ledger import read_decisions
-from slowwave.store.memories import Counts, count_memories, select_consolidated_tenants
+from slowwave.store.memories import Counts
 
 from .phases import AgeingResult, PurgeResult
 from .review_queue import EarlierProposals
@@ -27,12 +34,12 @@ _NOT_DONE = ("failed", "skipped")
 
 @dataclass(frozen=True)
 class QueuedPartsResult:
-    """How many conversation parts waited for a model, and what became of them.
+    """How many conversation parts were queued for a model, and what became of them.
 
     Each tenant's parts are a run of their own, reported and undone like an ingest.
     """
 
-    # The parts that still wait.
+    # The parts that are still queued.
     backlog: Backlog = field(default_factory=Backlog)
     # Whether a real run would read them; only in a dry run.
     would_be_read: bool = False
@@ -47,15 +54,15 @@ class QueuedPartsResult:
     # Why the first unread part was not read.
     why: str | None = None
     usage: Usage = field(default_factory=Usage)
-    # Before the first run; None if nothing was read.
-    before: Counts | None = None
+    # Before the first run and after the last; None if nothing was read.
+    counts: tuple[Counts, Counts] | None = None
     interrupted: bool = False
     # Why the file could no longer be written, after something was stored.
-    broken_off: StoreError | None = None
+    broken_off: SlowwaveError | None = None
 
     @property
     def waiting(self) -> int:
-        """The number of parts that still wait."""
+        """The number of parts that are still queued."""
         return self.backlog.parts
 
 
@@ -203,9 +210,7 @@ def _count_suspect_rejections(outcome: Outcome) -> int:
     return sum(not proposal.by_model for proposal in suspect) if is_useful else len(suspect)
 
 
-def without_withdrawn(
-    outcome: Outcome, withdrawn: Mapping[str, str], path: Path, tenants: Sequence[str]
-) -> Outcome:
+def without_withdrawn(outcome: Outcome, withdrawn: Mapping[str, str], path: Path) -> Outcome:
     """Mark proposals that could not be written to another agent's file, as the ledger does.
 
     withdrawn: the reason by proposal id. Raises `StoreError`.
@@ -215,16 +220,11 @@ def without_withdrawn(
     with open_reading(path) as file:
         decisions = read_decisions(file, outcome.run_id or "")
     rejected = {decision.key for decision in decisions if decision.state == "rejected"}
-    results = list(outcome.results)
+    results, after = list(outcome.results), outcome.after
     for index, result in enumerate(results):
         if (why := withdrawn.get(result.proposal.id)) is not None:
-            is_final = result.proposal.id in rejected
-            results[index] = replace(result, state="rejected" if is_final else "stale", why=why)
-    outcome = replace(outcome, results=tuple(results))
-    aged = any(phase.leaving for phase in outcome.aged)
-    if not (outcome.states["applied"] or aged or outcome.purged.ids or outcome.queued_parts.runs):
-        # What agents changed meanwhile is not counted.
-        return replace(outcome, after=outcome.before)
-    with open_reading(path) as file:
-        after = count_memories(file, select_consolidated_tenants(file, tenants), count_tokens)
-    return replace(outcome, after=after)
+            state: State = "rejected" if result.proposal.id in rejected else "stale"
+            results[index] = replace(result, state=state, why=why)
+            if result.counts is not None:
+                after = after.changed_by(*reversed(result.counts))
+    return replace(outcome, results=tuple(results), after=after)

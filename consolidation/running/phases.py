@@ -4,19 +4,17 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from functools import partial
 from pathlib import Path
 from typing import Any, TypeVar
 
 from slowwave.consolidation.ageing.selection import AgeingChoice, LeavingMemory, choose_excess
 from slowwave.consolidation.proposals import Proposal
-from slowwave.consolidation.runtime.interruption import OutOfTime
 from slowwave.consolidation.text.tokens import count_tokens
 from slowwave.store import ageing
 from slowwave.store.ageing import PHASE, STATUS_AFTER, MemoryAge, Phase, retire_memories
-from slowwave.store.errors import StoreError
-from slowwave.store.file import MemoryFile, open_reading, open_writing
+from slowwave.store.file import MemoryFile, open_reading
 from slowwave.store.journal import journaled_ids
 from slowwave.store.memories import (
     Counts,
@@ -25,9 +23,9 @@ from slowwave.store.memories import (
     select_consolidated_tenants,
 )
 from slowwave.store.purge import OPTION, PORTION, KeptCounts, Purgeable, purge, read_needed
-from slowwave.store.records import new_id, timestamp
+from slowwave.store.records import timestamp
 
-from .run_in_file import NightInputs, Preflight, RunRecord, Verdict
+from .run_in_file import NightInputs, Preflight, RunInFile, Verdict
 from .savings import changed_counts
 
 Item = TypeVar("Item")
@@ -116,17 +114,20 @@ def expire_or_archive(
     """
     if night.dry_run or not choice.leaving:
         return AgeingResult(leaving=choice.leaving, choice=choice)
-    preflight.check_and_back_up()
     memories = [leaving.memory for leaving in choice.leaving]
     now = timestamp(night.now)
     processed, run = _run_phase(
         night,
+        preflight,
         tenants=read_tenants(night),
-        options={PHASE: phase, "tenant": list(night.options.tenants), **preflight.as_option()},
+        options={PHASE: phase, "tenant": list(night.options.tenants)},
         steps=[
             partial(retire_memories, phase=phase, planned=portion, now=now)
             for portion in _portions(memories)
         ],
+        after_of=lambda before, ids: counts_without(
+            night, before, [memory for memory in choice.leaving if memory.id in ids]
+        ),
         counted_as=STATUS_AFTER[phase],
         report={"kept": dict(choice.kept_by_reason), "above": dict(choice.above)},
     )
@@ -134,24 +135,28 @@ def expire_or_archive(
     return AgeingResult(**vars(run), leaving=leaving, choice=choice)
 
 
-def purge_memories(night: NightInputs, purgeable: Purgeable, tenants: Sequence[str]) -> PurgeResult:
-    """Delete the planned memories that nothing needs meanwhile, in short transactions.
+def purge_memories(
+    night: NightInputs, purgeable: Purgeable, tenants: Sequence[str], preflight: Preflight
+) -> PurgeResult:
+    """Delete the planned memories that nothing needs meanwhile; a dry run only returns them.
 
     An error after the first batch is reported in the result. Raises `StoreError` if nothing was
     deleted.
     """
-    if not purgeable.ids:
-        return PurgeResult(staying=purgeable.staying)
+    if night.dry_run or not purgeable.ids:
+        return PurgeResult(ids=purgeable.ids, staying=purgeable.staying)
     with open_reading(night.path) as file:
         needed = read_needed(file, night.now)
     processed, run = _run_phase(
         night,
+        preflight,
         tenants=tenants,
         options={OPTION: True, "tenant": list(tenants)},
         steps=[
             partial(purge, ids=portion, now=night.now, needed=needed)
             for portion in _portions(purgeable.ids)
         ],
+        after_of=lambda before, ids: replace(before, superseded=before.superseded - len(ids)),
         counted_as="purged",
         report={"kept": asdict(KeptCounts.from_reasons(purgeable.staying))},
     )
@@ -188,54 +193,44 @@ def _portions(items: Sequence[Item]) -> Iterator[Sequence[Item]]:
 
 def _run_phase(
     night: NightInputs,
+    preflight: Preflight,
     *,
     tenants: Sequence[str],
     options: Mapping[str, Any],
     steps: Sequence[Callable[[MemoryFile, str], object]],
+    after_of: Callable[[Counts, Collection[str]], Counts],
     counted_as: str,
     report: Mapping[str, Any],
 ) -> tuple[Collection[str], PhaseRun]:
     """Process memories in a run of its own; return the processed ids and how the run ended.
 
     steps: each processes and journals memories in a transaction of its own, for the run with that
-    id. counted_as: the name of the number of processed memories in the run's report. report: what
-    else that contains, besides the counts.
+    id. after_of: returns the counts without the processed memories. counted_as: the name of the
+    number of processed memories in the run's report. report: what else that contains.
 
     An error after the first step is reported in the result. Raises `StoreError` if nothing was
     processed.
     """
-    run, interruption = RunRecord(new_id(), night.now), night.interruption
-    failure: StoreError | None = None
-    interrupted = False
-    with open_writing(night.path) as file:
-        before = count_memories(file, tenants, count_tokens)
-        with interruption.limited():
-            run.begin(file, options)
-        try:
+    interruption, before = night.interruption, count_now(night.path, tenants)
+    run = RunInFile(preflight, night.now, options, interruption)
+    with run.writing() as file:
+        with run.working():
             for step in steps:
                 # Late in a night signals no longer interrupt, so poll.
-                if interruption.asked:
-                    interrupted = True
+                if interruption.requested:
+                    run.interrupted = True
                     break
                 with interruption.limited():
-                    step(file, run.run_id)
-        except (KeyboardInterrupt, OutOfTime):
-            interruption.close()
-            interrupted = True
-        except StoreError as error:
-            failure = error
-        processed = journaled_ids(file, run.run_id)
-        if failure is not None and not processed:
-            run.end(file, "failed", {"why": failure.message})
-            raise failure
-        after = count_memories(file, tenants, count_tokens)
+                    step(file, run.id)
+                run.has_results = True
+        processed = journaled_ids(file, run.id)
+        after = after_of(before, processed)
         counts = {"before": asdict(before), "after": asdict(after), counted_as: len(processed)}
-        verdict: Verdict = "interrupted" if interrupted else "partial" if failure else "done"
-        try:
-            with interruption.limited():
-                run.end(file, verdict, {**counts, **report})
-        except (OutOfTime, StoreError) as error:
-            # What was processed is reported even so; the ledger shows the run as interrupted.
-            failure = failure or StoreError(f"the end of the run was not recorded: {error.message}")
-    why = "the run was interrupted" if interrupted else failure.message if failure else None
-    return processed, PhaseRun(run.run_id, why, interrupted)
+        ended_early: Verdict = "interrupted" if run.interrupted else "partial"
+        is_whole = not (run.interrupted or run.broken_off)
+        # What was processed is reported even so; the ledger shows the run as interrupted.
+        unrecorded = run.try_to_end("done" if is_whole else ended_early, {**counts, **report})
+    why = run.broken_off.message if run.broken_off else unrecorded or None
+    return processed, PhaseRun(
+        run.id, "the run was interrupted" if run.interrupted else why, run.interrupted
+    )

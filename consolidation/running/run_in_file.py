@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, nullcontext
 from dataclasses import asdict, dataclass, field
 from datetime import datetime
 from importlib.metadata import version
@@ -14,13 +14,14 @@ from typing import Any, Literal
 from slowwave.consolidation.options import CycleOptions
 from slowwave.consolidation.progress import Progress
 from slowwave.consolidation.proposals import Usage
-from slowwave.consolidation.runtime.interruption import Interruption
+from slowwave.consolidation.runtime.interruption import Interruption, OutOfTime
+from slowwave.consolidation.text.tokens import count_tokens
 from slowwave.consolidation.vectors.embedder import Embedder
 from slowwave.consolidation.writing.writer import Writer
 from slowwave.store import check
 from slowwave.store.backup import back_up
 from slowwave.store.cache import read_change_counts
-from slowwave.store.entities import delete_found_names, record_scans, store_entities
+from slowwave.store.errors import SlowwaveError, StoreError
 from slowwave.store.file import (
     Identity,
     MemoryFile,
@@ -31,14 +32,12 @@ from slowwave.store.file import (
     schema_version,
 )
 from slowwave.store.ledger import begin_run, end_run
-from slowwave.store.memories import Counts
+from slowwave.store.memories import Counts, count_memories
 from slowwave.store.records import new_id, timestamp
 from slowwave.store.vectors import store_vectors
 
 # How a run ended, as stored in the ledger.
 Verdict = Literal["done", "partial", "failed", "interrupted"]
-# The number of memories whose names one transaction writes.
-_BATCH = 500
 
 
 @dataclass(frozen=True)
@@ -82,6 +81,8 @@ class Preflight:
         self.path = path
         self.now = now
         self._keep_backups = keep_backups
+        # The file that was opened, to detect a replacement.
+        self._file: Identity | None = None
         self._checked = False
         self._ready = False
         # The backup, once it was made.
@@ -120,48 +121,20 @@ class Preflight:
             migrate_file(self.path)
             self.migrated_from = old_version
 
+    @contextmanager
+    def writing(self) -> Iterator[MemoryFile]:
+        """Open the file for writing, after the checks and the backup.
+
+        Raises `UnusableFile` if it was replaced since the last time.
+        """
+        self.check_and_back_up()
+        with open_writing(self.path, self._file) as file:
+            self._file = file.identity
+            yield file
+
     def as_option(self) -> dict[str, Any]:
         """Return the backup's name for the record of a run; {} if there is none."""
         return {"backup": self.backup.name} if self.backup else {}
-
-
-@dataclass(frozen=True)
-class RunRecord:
-    """The row of one run in the ledger of a file that is open for writing."""
-
-    run_id: str
-    now: datetime
-
-    def begin(self, file: MemoryFile, options: Mapping[str, Any]) -> None:
-        """Record that the run has begun, and its options."""
-        now, made_by = timestamp(self.now), version("slowwave")
-        begin_run(file, self.run_id, now, version=made_by, options=dict(options))
-
-    def end(
-        self, file: MemoryFile, verdict: Verdict, report: Mapping[str, Any], plan: str | None = None
-    ) -> None:
-        """Record how the run ended. plan: the digest of its plan, if it had one."""
-        now = timestamp(self.now)
-        end_run(file, self.run_id, now=now, outcome=verdict, plan=plan, report=dict(report))
-
-    @contextmanager
-    def begun(
-        self,
-        file: MemoryFile,
-        options: Mapping[str, Any],
-        report_so_far: Callable[[], Mapping[str, Any]] = dict,
-    ) -> Iterator[None]:
-        """Begin the run for a block that ends it.
-
-        If the block raises, record the run as failed or interrupted, with the report so far.
-        """
-        self.begin(file, options)
-        try:
-            yield
-        except BaseException as error:
-            is_interrupt = isinstance(error, KeyboardInterrupt)
-            self.end(file, "interrupted" if is_interrupt else "failed", report_so_far())
-            raise
 
 
 class RunInFile:
@@ -169,52 +142,47 @@ class RunInFile:
 
     def __init__(
         self,
-        preflight: Preflight,
-        embedder: Embedder,
+        place: Preflight | MemoryFile,
+        now: datetime,
         options: Mapping[str, Any],
-        interruption: Interruption,
+        interruption: Interruption | None = None,
     ) -> None:
-        """options: recorded with the run."""
-        self.preflight = preflight
-        self.embedder = embedder
+        """place: the file, open for writing; or what checks and opens it.
+
+        options: recorded with the run.
+        """
+        self.id = new_id()
+        self.now = now
+        self._place = place
         self._options = options
-        self._interruption = interruption
+        self._interruption = interruption or Interruption()
         self._begun = False
-        # The file in which it began, to detect a replacement.
-        self._file: Identity | None = None
-        self.record = RunRecord(new_id(), preflight.now)
+        # Whether it changed what must be reported even if an error follows.
+        self.has_results = False
+        self.interrupted = False
+        # Why it could not go on, after its first results.
+        self.broken_off: SlowwaveError | None = None
         # The changes that it made, by tenant, on which a plan depends.
         self.changes: Counter[str] = Counter()
 
     @property
-    def run_id(self) -> str | None:
+    def recorded_id(self) -> str | None:
         """The run's id; None until something was written."""
-        return self.record.run_id if self._begun else None
+        return self.id if self._begun else None
 
-    def store_vectors(self, vectors: Sequence[tuple[str, str, bytes]]) -> None:
-        """Keep (memory id, content hash, blob) in a transaction of its own."""
-        with self.writing() as file, self.changing(file):
-            store_vectors(file, self.embedder.name, vectors, self.record.run_id)
-
-    def keep_names(self, tenant: str, scans: Sequence[tuple[str, str, Sequence[str]]]) -> None:
-        """Keep (memory id, content hash, names), in short transactions."""
-        run_id = self.record.run_id
-        with self.writing() as file:
-            for start in range(0, len(scans), _BATCH):
-                part = scans[start : start + _BATCH]
-                with self.changing(file):
-                    delete_found_names(file, (memory_id for memory_id, _, _ in part), run_id)
-                    mentions = [(memory_id, names) for memory_id, _, names in part]
-                    store_entities(file, tenant, mentions, run_id)
-                    record_scans(
-                        file, [(memory_id, text_hash) for memory_id, text_hash, _ in part], run_id
-                    )
-
-    def end(self, verdict: Verdict, plan: str | None, report: dict[str, Any]) -> None:
-        """Record how the run ended, if it wrote anything."""
-        if self._begun:
-            with self.writing() as file:
-                self.record.end(file, verdict, report, plan)
+    @contextmanager
+    def writing(self) -> Iterator[MemoryFile]:
+        """Open the file for writing; the first time, begin the run."""
+        place = self._place
+        with place.writing() if isinstance(place, Preflight) else nullcontext(place) as file:
+            if not self._begun:
+                backup = place.as_option() if isinstance(place, Preflight) else {}
+                options = {**self._options, **backup}
+                with self._interruption.deferred(), self._interruption.limited():
+                    now, made_by = timestamp(self.now), version("slowwave")
+                    begin_run(file, self.id, now, version=made_by, options=options)
+                    self._begun = True
+            yield file
 
     @contextmanager
     def changing(self, file: MemoryFile) -> Iterator[None]:
@@ -225,14 +193,72 @@ class RunInFile:
             changes = Counter(read_change_counts(file)) - before
         self.changes += changes
 
+    def store_vectors(self, model: str, vectors: Sequence[tuple[str, str, bytes]]) -> None:
+        """Keep (memory id, content hash, blob) in a transaction of its own."""
+        with self.writing() as file, self.changing(file):
+            store_vectors(file, model, vectors, self.id)
+
     @contextmanager
-    def writing(self) -> Iterator[MemoryFile]:
-        """Open the file for writing; the first time, back it up and begin the run."""
-        self.preflight.check_and_back_up()
-        with open_writing(self.preflight.path, self._file) as file:
-            self._file = file.identity
-            if not self._begun:
-                with self._interruption.deferred():
-                    self.record.begin(file, {**self._options, **self.preflight.as_option()})
-                    self._begun = True
-            yield file
+    def working(self) -> Iterator[None]:
+        """Run a block that an interruption ends; nothing interrupts what follows.
+
+        Sets `interrupted`; or `broken_off`, if an error follows results. Other errors are recorded
+        and raised.
+        """
+        try:
+            yield
+            self._interruption.close()
+        except (KeyboardInterrupt, OutOfTime):
+            self._interruption.close()
+            self.interrupted = True
+        except Exception as error:
+            self._interruption.close()
+            if not (self.has_results and isinstance(error, SlowwaveError)):
+                self.fail(error)
+                raise
+            self.broken_off = error
+
+    @contextmanager
+    def recorded(
+        self, tenants: Sequence[str], states: Sequence[str], plan: str | None = None
+    ) -> Iterator[MemoryFile]:
+        """Run a block that writes, and record what it did to the memories of these tenants.
+
+        states, plan: as in `run_report` and `end`.
+        """
+        with self.writing() as file:
+            before = count_memories(file, tenants, count_tokens)
+            try:
+                yield file
+            except BaseException as error:
+                self.fail(error)
+                raise
+            after = count_memories(file, tenants, count_tokens)
+            self.end("done", run_report(before, after, states, Usage()), plan)
+
+    def end(self, verdict: Verdict, report: Mapping[str, Any], plan: str | None = None) -> None:
+        """Record how the run ended, if it wrote anything.
+
+        plan: the digest of its plan, if it had one. Raises `StoreError`, and `OutOfTime`.
+        """
+        if self._begun:
+            with self._interruption.limited(), self.writing() as file:
+                now = timestamp(self.now)
+                end_run(file, self.id, now=now, outcome=verdict, plan=plan, report=dict(report))
+
+    def try_to_end(
+        self, verdict: Verdict, report: Mapping[str, Any], plan: str | None = None
+    ) -> str:
+        """Record how the run ended, or return why the ledger will show it as interrupted."""
+        try:
+            self.end(verdict, report, plan)
+        except (OutOfTime, StoreError) as error:
+            return f"the end of the run was not recorded: {error.message}"
+        return ""
+
+    def fail(self, error: BaseException) -> None:
+        """Record that an error or an interruption ended the run."""
+        self._interruption.close()
+        is_interruption = isinstance(error, KeyboardInterrupt)
+        why = {"why": getattr(error, "message", type(error).__name__)}
+        self.try_to_end("interrupted" if is_interruption else "failed", why)

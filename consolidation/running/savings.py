@@ -18,23 +18,12 @@ if TYPE_CHECKING:
 MemoryOf = Callable[[str], Memory]
 
 
-def expected_counts(
-    before: Counts, proposals: Sequence[Proposal], views: Sequence[TenantView]
-) -> Counts:
-    """Return the counts after all proposals are applied."""
-    by_tenant = {view.tenant: view for view in views}
+def counts_after(before: Counts, proposal: Proposal, view: TenantView) -> Counts:
+    """Return the counts after a proposal is applied, and nothing else."""
     layers = Counter(before.layers)
-    old_texts: list[str] = []
-    new_texts: list[str] = []
-    for proposal in proposals:
-        view = by_tenant[proposal.tenant]
-        _move_layers(layers, proposal, view)
-        for texts, added in zip(
-            (old_texts, new_texts), _changed_texts(proposal, view.memory), strict=True
-        ):
-            texts += added
-    superseded = before.superseded + sum(len(proposal.leaving) for proposal in proposals)
-    return changed_counts(before, layers, superseded, old_texts, new_texts)
+    _move_layers(layers, proposal, view)
+    superseded = before.superseded + len(proposal.leaving)
+    return changed_counts(before, layers, superseded, *_changed_texts(proposal, view.memory))
 
 
 def changed_counts(

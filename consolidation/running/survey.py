@@ -15,12 +15,8 @@ from slowwave.consolidation.runtime.interruption import Interruption, OutOfTime
 from slowwave.consolidation.runtime.threads import run_in_thread, start_in_thread
 from slowwave.consolidation.snapshot.cache import Cache
 from slowwave.consolidation.snapshot.idle import Findings, IdleMarks
-from slowwave.consolidation.snapshot.snapshot import (
-    FindingsKeeper,
-    Snapshot,
-    compute_missing,
-    read_snapshot,
-)
+from slowwave.consolidation.snapshot.snapshot import Snapshot, compute_missing, read_snapshot
+from slowwave.consolidation.vectors.matrix import Keep
 from slowwave.store.errors import SlowwaveError
 from slowwave.store.file import open_reading
 from slowwave.store.purge import Purgeable, find_purgeable
@@ -28,7 +24,7 @@ from slowwave.store.records import timestamp
 
 from .memory_limit import refuse_without_room
 from .outcome import Outcome
-from .run_in_file import NightInputs, RunInFile
+from .run_in_file import NightInputs, Preflight, RunInFile
 
 if TYPE_CHECKING:
     from slowwave.consolidation.snapshot.tenant_view import TenantView
@@ -51,14 +47,14 @@ class Survey:
 
 def survey_file(
     night: NightInputs,
-    keeper: FindingsKeeper | None = None,
+    keep: Keep | None = None,
     cache: Cache | None = None,
     leaving: Sequence[LeavingMemory] = (),
     answered: Sequence[Window] = (),
 ) -> Survey:
     """Read the file, compute what is missing, and plan.
 
-    keeper: saves what was computed. cache: of an earlier survey of this run. leaving: memories that
+    keep: saves computed vectors. cache: of an earlier survey of this run. leaving: memories that
     will have expired, in a dry run. answered: windows answered earlier in this run; a model is only
     asked about what lies across their cuts. Raises `StoreError` and `EmbedderError`.
     """
@@ -79,7 +75,7 @@ def survey_file(
         leaving=frozenset(memory.id for memory in leaving),
     )
     planning = replace(options.of_plan(night.writer.key), answered=tuple(answered))
-    compute_missing(snapshot, night.embedder, keeper, night.progress, compares=options.consolidate)
+    compute_missing(snapshot, night.embedder, keep, night.progress, compares=options.consolidate)
     if not options.reconsider:
         planning = replace(
             planning,
@@ -147,7 +143,9 @@ def _plan_tenants(
     return run_in_thread(plan)
 
 
-def save_findings(night: NightInputs, first: Findings, outcome: Outcome, run: RunInFile) -> Outcome:
+def save_findings(
+    night: NightInputs, first: Findings, outcome: Outcome, run: RunInFile, preflight: Preflight
+) -> Outcome:
     """Save the findings, and mark the tenants as idle in which nothing is left to do.
 
     first: the findings of the run's own survey. If they do not tell what is left after the run's
@@ -168,7 +166,7 @@ def save_findings(night: NightInputs, first: Findings, outcome: Outcome, run: Ru
     )
     try:
         with interruption.limited():
-            run.preflight.refuse_damaged()
+            preflight.refuse_damaged()
             marks.save(first)
             # Expiry and ingest come before the survey.
             retired = (outcome.purged.run_id, outcome.archived and outcome.archived.run_id)
@@ -190,7 +188,7 @@ def save_findings(night: NightInputs, first: Findings, outcome: Outcome, run: Ru
 
 def _wait_for(survey: Future[Findings], interruption: Interruption) -> Findings | None:
     """Wait for the findings of a survey; None if interrupted."""
-    while not interruption.asked:
+    while not interruption.requested:
         if wait([survey], _POLL_S).done:
             return survey.result()
     return None

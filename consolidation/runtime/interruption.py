@@ -32,7 +32,7 @@ class Interruption:
     """
 
     def __init__(self) -> None:
-        self._asked_at: float | None = None
+        self._requested_at: float | None = None
         self._raised_at = 0.0
         self._closed = False
         self._deferred = False
@@ -40,14 +40,14 @@ class Interruption:
         self._limited_since: float | None = None
 
     @property
-    def asked(self) -> bool:
+    def requested(self) -> bool:
         """Whether an interruption was requested; code that is not interrupted polls this."""
-        return self._asked_at is not None
+        return self._requested_at is not None
 
-    def ask(self) -> None:
+    def request(self) -> None:
         """Interrupt the run; if it is ending already, only limit its time."""
-        if self._asked_at is None:
-            self._asked_at = self._raised_at = monotonic()
+        if self._requested_at is None:
+            self._requested_at = self._raised_at = monotonic()
             if not self._deferred:
                 self._raise_unless_closed()
 
@@ -59,8 +59,8 @@ class Interruption:
         if monotonic() - self._raised_at > LIMIT_S:
             # Python drops exceptions that are raised in a destructor.
             self._raise_unless_closed()
-        if self._asked_at is not None and self._limited_since is not None:
-            since = max(self._asked_at, self._limited_since)
+        if self._requested_at is not None and self._limited_since is not None:
+            since = max(self._requested_at, self._limited_since)
             if monotonic() - since > LIMIT_S:
                 raise OutOfTime
 
@@ -72,7 +72,7 @@ class Interruption:
     @property
     def counts(self) -> bool:
         """Whether the request changed how the run ended."""
-        return self.asked and not self._ended
+        return self.requested and not self._ended
 
     def open(self) -> None:
         """Begin a run that a signal may interrupt."""
@@ -81,7 +81,7 @@ class Interruption:
     def end(self) -> None:
         """Mark the run as ended: a later request only skips optional work."""
         self.close()
-        self._ended = self._asked_at is None
+        self._ended = self._requested_at is None
 
     def close(self) -> None:
         """Stop interrupting the run."""
@@ -98,7 +98,7 @@ class Interruption:
             yield
         finally:
             self._deferred = False
-        if self.asked:
+        if self.requested:
             self._raise_unless_closed()
 
     @contextmanager

@@ -10,7 +10,6 @@ from msgspec.json import Decoder
 
 from slowwave.consolidation.comparison.normal_form import normal_form
 from slowwave.consolidation.comparison.rivals import matter_of
-from slowwave.consolidation.facts.specifics import names_in
 from slowwave.consolidation.text.density import Density, density_of
 from slowwave.consolidation.text.injection import commands
 from slowwave.consolidation.text.tokens import is_relative
@@ -25,8 +24,6 @@ _FORM_BYTES = 12
 class TextFeatures(Struct, frozen=True, array_like=True):
     """The features of a text."""
 
-    # The entities that it mentions.
-    names: tuple[str, ...]
     # The sentences that contain instructions to its reader.
     orders: tuple[str, ...]
     # Whether it must be kept verbatim.
@@ -57,7 +54,6 @@ def features_of(memories: Iterable[Memory], cache: Cache) -> dict[str, TextFeatu
 
 def _features(text: str) -> TextFeatures:
     return TextFeatures(
-        names=names_in(text),
         orders=commands(text),
         density=density_of(text),
         form=blake2b(normal_form(text).encode(), digest_size=_FORM_BYTES).hexdigest(),

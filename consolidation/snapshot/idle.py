@@ -81,7 +81,7 @@ class IdleMarks:
     def until(self, file: MemoryFile) -> tuple[str | None] | None:
         """Return the time until which all tenants are idle, in a tuple of one.
 
-        None if a tenant is not idle, or a conversation waits for the model. (None,) if they are
+        None if a tenant is not idle, or a conversation is queued for the model. (None,) if they are
         idle as long as nothing changes.
         """
         if self._asks_a_model and count_queued(file):

@@ -1,12 +1,12 @@
-"""Read a file once, and compute missing vectors and names."""
+"""Read a file once, and compute missing vectors."""
 
 from __future__ import annotations
 
-from collections.abc import Container, Sequence
+from collections.abc import Container
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING
 
 from slowwave.consolidation.clustering.forest import StoredForest
 from slowwave.consolidation.clustering.neighbours import STEP
@@ -15,10 +15,10 @@ from slowwave.consolidation.progress import Progress
 from slowwave.consolidation.runtime.threads import start_in_thread
 from slowwave.consolidation.text.tokens import count_tokens
 from slowwave.consolidation.vectors.embedder import Embedder
-from slowwave.consolidation.vectors.matrix import TextVectors
+from slowwave.consolidation.vectors.matrix import Keep, TextVectors
 from slowwave.store.cache import count_changes, read_findings, read_forest
 from slowwave.store.check import split_corrupt
-from slowwave.store.entities import read_entities, read_scans
+from slowwave.store.entities import read_entities
 from slowwave.store.file import MemoryFile, open_reading
 from slowwave.store.ledger import read_pending_keys, remembered_keys
 from slowwave.store.lineage import read_edges
@@ -38,16 +38,6 @@ from .cache import Cache, code_version
 
 if TYPE_CHECKING:
     from .tenant_view import TenantView
-
-
-class FindingsKeeper(Protocol):
-    """Keeps computed vectors and names in the file."""
-
-    def store_vectors(self, vectors: Sequence[tuple[str, str, bytes]]) -> None:
-        """Keep (memory id, content hash, blob)."""
-
-    def keep_names(self, tenant: str, scans: Sequence[tuple[str, str, Sequence[str]]]) -> None:
-        """Keep (memory id, content hash, names)."""
 
 
 @dataclass(frozen=True)
@@ -110,7 +100,6 @@ def read_snapshot(
                 tuple(derived),
                 vectors,
                 entities=read_entities(file, tenant),
-                scans=read_scans(file, tenant),
                 edges=tuple(read_edges(file, tenant)),
                 too_long=tuple(memory for memory in too_long if memory.id not in leaving),
                 damaged=damaged,
@@ -167,32 +156,19 @@ def read_sound(
 def compute_missing(
     snapshot: Snapshot,
     embedder: Embedder,
-    keeper: FindingsKeeper | None,
+    keep: Keep | None,
     progress: Progress,
     compares: bool = False,
 ) -> None:
-    """Compute missing vectors and names, and keep them if there is a keeper.
+    """Compute missing vectors, and keep them if `keep` is not None.
 
     A text that memories share is encoded once. compares: whether near texts are looked for, too,
     if most must be compared: numpy does that while Python reads texts. Raises `EmbedderError`.
     """
-
-    def keep(rows: Sequence[tuple[str, str, bytes]]) -> None:
-        if keeper is not None:
-            keeper.store_vectors(rows)
-
-    snapshot.vectors.complete(embedder, keep, progress)
+    snapshot.vectors.complete(embedder, keep or (lambda rows: None), progress)
     for view in snapshot.views:
-        is_first = compares and not (view.forest.is_kept or snapshot.asked)
-        comparing = start_in_thread(partial(getattr, view, "all_near")) if is_first else None
-        new = [
-            (memory.id, memory.content_hash, view.features(memory).names)
-            for memory in (*view.memories, *view.derived)
-            if view.scans.get(memory.id) != memory.content_hash
-        ]
-        if keeper is not None and new:
-            keeper.keep_names(view.tenant, new)
-        for memory_id, _, names in new:
-            view.entities[memory_id] = sorted({*view.entities.get(memory_id, ()), *names})
-        if comparing is not None:
-            comparing.result()
+        if compares and not (view.forest.is_kept or snapshot.asked):
+            findings = ("all_near", "text_features")
+            jobs = [start_in_thread(partial(getattr, view, name)) for name in findings]
+            for job in jobs:
+                job.result()

@@ -9,6 +9,7 @@ from itertools import chain, product
 
 from slowwave.consolidation.clustering.forest import StoredForest
 from slowwave.consolidation.clustering.neighbours import Neighbours, similar_pairs
+from slowwave.consolidation.facts.specifics import names_in
 from slowwave.consolidation.proposals import Source
 from slowwave.consolidation.text.density import density_of, without_fences
 from slowwave.consolidation.thresholds import LARGE_TENANT, NARROW_EPS, WIDE_EPS
@@ -33,9 +34,8 @@ class TenantView:
     derived: tuple[Memory, ...]
     # The vectors of both.
     vectors: TextVectors
-    # The names that a memory mentions, and the hash of the text that was searched for names, by id.
-    entities: dict[str, list[str]] = field(default_factory=dict)
-    scans: Mapping[str, str] = field(default_factory=dict)
+    # The names that were supplied with a memory, by id.
+    entities: Mapping[str, Sequence[str]] = field(default_factory=dict)
     edges: tuple[Edge, ...] = ()
     # Active memories that are too long to be read; they are not among the others.
     too_long: tuple[LongMemory, ...] = ()
@@ -58,8 +58,7 @@ class TenantView:
     def orders(self) -> dict[str, tuple[str, ...]]:
         """The sentences that contain instructions to the reader, by memory id.
 
-        Such a memory is not consolidated, and no model sees it. Superseded ones are included, so
-        that clustering does not change.
+        Such a memory is not consolidated, and no model sees it.
         """
         orders = (
             (memory.id, self.features(memory).orders) for memory in (*self.memories, *self.derived)
@@ -90,6 +89,13 @@ class TenantView:
     def features(self, memory: Memory) -> TextFeatures:
         """Return the features of a memory."""
         return self.text_features[memory.content_hash]
+
+    def added_names(self, memory: Memory) -> frozenset[str]:
+        """Return the names that were supplied with a memory and that its text does not mention."""
+        if not (supplied := self.entities.get(memory.id)):
+            return frozenset()
+        mentioned = map(str.casefold, names_in(memory.content))
+        return frozenset(map(str.casefold, supplied)).difference(mentioned)
 
     @cached_property
     def text_features(self) -> dict[str, TextFeatures]:

@@ -7,7 +7,7 @@ instructions, answers or notes is, and so is text that imitates the system or it
 The latter is found by its marks, the rest by a logistic regression over hashed
 n-grams of words and letters. `python training/train_injection.py` trains it on fixtures/injection
 and writes it to injection.npy (float16; sha256
-1d3f6bba8207fd227926250565a6b45a801d1dcb8f6353d449ce85a66cac65b1).
+a0c4d1ecc6249472fb232dcf8c405ce7c39ae0621d00ddab2b0d7f2b29291574).
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ _LOOKS_LIKE = str.maketrans(
     "aeopcyxijsdhlnvqkmtABEKMHOPCTYXIJSoapviuktneABEZHIKMNOPTYXgi",
 )
 _TOKEN = re.compile(r"\w+|[^\w\s]")
-_LATIN = re.compile(r"[a-zA-Z]")
+_NUMBER = re.compile(r"\d+")
 
 
 def commands(text: str) -> tuple[str, ...]:
@@ -75,8 +75,8 @@ def units(text: str) -> list[str]:
 
 
 def hashes(text: str) -> NDArray[np.intp]:
-    """Return the n-grams of a text, each once, as numbers below BUCKETS."""
-    lowered = f" {' '.join(text.lower().split())} "
+    """Return the n-grams of a text, each once, as numbers below BUCKETS; all numbers are alike."""
+    lowered = f" {_NUMBER.sub('0', ' '.join(text.lower().split()))} "
     letters = np.frombuffer(lowered.encode("utf-32-le", "surrogatepass"), dtype=np.uint32)
     words = [crc32(word.encode("utf-8", "surrogatepass")) for word in _TOKEN.findall(lowered)]
     grams = [
@@ -139,5 +139,5 @@ def _readings(text: str) -> tuple[str, ...]:
 
 
 def _as_latin(word: re.Match[str]) -> str:
-    mixed = not word[0].isascii() and _LATIN.search(word[0])
+    mixed = {letter.isascii() for letter in word[0] if letter.isalpha()} == {True, False}
     return word[0].translate(_LOOKS_LIKE) if mixed else word[0]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from functools import partial
@@ -12,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from slowwave.consolidation.errors import EmbedderError
 from slowwave.consolidation.runtime.threads import run_in_thread
+from slowwave.store.vectors import replacement_hint
 
 if TYPE_CHECKING:
     import numpy as np
@@ -25,14 +25,6 @@ PORTION = 256
 
 # A model's folder contains one of these.
 _MODEL_FILES = ("modules.json", "config.json")
-# Formats that can run code when they are read.
-_PICKLES = frozenset({".bin", ".pt", ".pth", ".pkl", ".pickle", ".ckpt", ".joblib"})
-# Modules of a model. Other modules of the library import what their settings name.
-_MODULES = frozenset({"Transformer", "Pooling", "Normalize", "Dense", "LayerNorm", "Dropout"})
-_ORIGIN = "sentence_transformers."
-# Settings that name code.
-_CODE = frozenset({"auto_map", "custom_pipelines", "trust_remote_code"})
-
 # Returns float32 vectors, unit length.
 _Model = Callable[[Sequence[str]], "NDArray[np.float32]"]
 
@@ -123,7 +115,7 @@ def refuse_another_space(
         raise EmbedderError(
             f"The vectors kept for '{embedder.name}' have {len(stored_vector)} dimensions, but the "
             f"model returns {len(new_vector)}.",
-            "Delete them from the table embeddings, or choose the model that made them.",
+            replacement_hint(embedder.name),
         )
 
 
@@ -134,13 +126,11 @@ def _load(place: str) -> _Model:
         return packaged_model()
     folder = _folder_of(place)
     if not any((folder / name).is_file() for name in _MODEL_FILES):
-        # Checked before the search for code: it may be any folder, of any size.
         raise EmbedderError(
             f"The embedding model '{place}' cannot be loaded: its folder has neither "
             f"{' nor '.join(_MODEL_FILES)}.",
             "Choose the folder of a sentence-transformers model.",
         )
-    _refuse_code(folder, place)
     return partial(_encode_with, _sentence_transformer(folder, place))
 
 
@@ -159,11 +149,16 @@ def _sentence_transformer(folder: Path, place: str) -> Any:
             str(folder),
             device="cpu",
             local_files_only=True,
+            # With safetensors, it runs no code of the model.
             trust_remote_code=False,
             model_kwargs={"use_safetensors": True},
         )
-    except (OSError, ValueError, KeyError) as error:
-        raise _not_found(place) from error
+    except Exception as error:  # a malformed setting may break the library in any way
+        reason = str(error).partition("\n")[0]
+        raise EmbedderError(
+            f"The embedding model '{place}' cannot be loaded: {reason}",
+            "Choose a sentence-transformers model with weights in safetensors and no code.",
+        ) from error
 
 
 def _encode_with(model: Any, texts: Sequence[str]) -> NDArray[np.float32]:
@@ -190,62 +185,8 @@ def _folder_of(place: str) -> Path:
         # Models of sentence-transformers itself may be named without the prefix.
         with suppress(OSError, HfHubHTTPError, HFValidationError):
             return Path(snapshot_download(name, local_files_only=True))
-    raise _not_found(place)
-
-
-def _not_found(place: str) -> EmbedderError:
-    return EmbedderError(
-        f"The embedding model '{place}' cannot be loaded: it is neither a folder with a "
-        "sentence-transformers model nor in the local cache.",
-        "Its weights must be in safetensors.",
+    raise EmbedderError(
+        f"The embedding model '{place}' cannot be loaded: it is neither a folder nor in the local "
+        "cache.",
+        "Pass the folder of a sentence-transformers model.",
     )
-
-
-def _refuse_code(folder: Path, place: str) -> None:
-    """Refuse a model that contains code, before it is loaded. Raises `EmbedderError`."""
-    for path in sorted(folder.rglob("*")):
-        where = path.relative_to(folder)
-        # OpenVINO's weights have this suffix, and contain no code.
-        if path.suffix.lower() in _PICKLES and not path.name.startswith("openvino"):
-            raise EmbedderError(
-                f"The embedding model '{place}' contains a pickle, which can run code: {where}.",
-                "Only safetensors are read. Convert its weights, or remove the file if "
-                "model.safetensors is there.",
-            )
-        if path.suffix.lower() == ".json":
-            for fault in _code_in(_read_json(path), path.name):
-                raise EmbedderError(
-                    f"The embedding model '{place}' contains code of its own ({fault} in {where}).",
-                    "Choose a model without code.",
-                )
-
-
-def _read_json(path: Path) -> Any:
-    try:
-        return json.loads(path.read_text("utf-8"))
-    except (OSError, ValueError):
-        # The library cannot read it either, and reports that.
-        return None
-
-
-def _code_in(value: Any, name: str) -> Iterator[str]:
-    """Yield settings that name code, at any depth."""
-    if isinstance(value, list):
-        for item in value:
-            yield from _code_in(item, name)
-    if not isinstance(value, dict):
-        return
-    for key, item in value.items():
-        if key in _CODE and item:
-            yield key
-        if key == "activation_function" and not str(item).startswith(
-            "torch.nn.modules.activation."
-        ):
-            yield str(item)
-        if name == "modules.json" and key == "type" and not _is_known(str(item)):
-            yield str(item)
-        yield from _code_in(item, name)
-
-
-def _is_known(type_name: str) -> bool:
-    return type_name.startswith(_ORIGIN) and type_name.rpartition(".")[2] in _MODULES

@@ -12,7 +12,7 @@ from slowwave.consolidation.errors import EmbedderError
 from slowwave.consolidation.progress import Progress
 from slowwave.consolidation.thresholds import NEAR_SIMILARITY
 from slowwave.store.records import Memory
-from slowwave.store.vectors import from_blob, have_unit_length, to_blob
+from slowwave.store.vectors import from_blob, have_unit_length, replacement_hint, to_blob
 
 from .embedder import Embedder, encode_portions
 
@@ -104,7 +104,7 @@ class TextVectors:
         if new.shape != stored.shape or (new * stored).sum(axis=1).max() < NEAR_SIMILARITY:
             raise EmbedderError(
                 f"The vectors kept for '{embedder.name}' were made by another model.",
-                "Delete them from the table embeddings, or choose the model that made them.",
+                replacement_hint(embedder.name),
             )
 
     def complete(self, embedder: Embedder, keep: Keep, progress: Progress) -> None:

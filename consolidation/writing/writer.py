@@ -8,7 +8,7 @@ from datetime import datetime
 
 from slowwave.consolidation.proposals import AskedWindow, Result, Source, Usage, Window
 from slowwave.store.file import MemoryFile
-from slowwave.store.model_answers import Answer, CachedAnswer, cache_answers, read_answer
+from slowwave.store.model_answers import Answer, cache_answers, read_answer
 from slowwave.store.records import timestamp
 
 # The number of results that are checked before they are applied.
@@ -29,7 +29,8 @@ class Job:
 class AnswerStore:
     """Answers of models in the memory file, kept so that nothing is paid for twice."""
 
-    _file: MemoryFile
+    # None keeps nothing.
+    _file: MemoryFile | None = None
     # The time of new answers; None keeps no new ones.
     _now: datetime | None = None
     # Returns an answer without the secrets that it was not shown, before it is used.
@@ -41,12 +42,12 @@ class AnswerStore:
 
     def find(self, key: str) -> Answer | None:
         """Return the kept answer to a question."""
-        return read_answer(self._file, key)
+        return None if self._file is None else read_answer(self._file, key)
 
-    def keep(self, answers: Sequence[CachedAnswer]) -> None:
-        """Keep answers, all of them or none."""
-        if self._now is not None:
-            cache_answers(self._file, answers, timestamp(self._now))
+    def keep(self, key: str, model: str, answer: Answer) -> None:
+        """Keep the answer of a model to a question."""
+        if self._file is not None and self._now is not None:
+            cache_answers(self._file, [(key, model, answer)], timestamp(self._now))
 
 
 class Writer:

@@ -1,4 +1,4 @@
-"""The owner of a fleet's budget, which grants its workers portions of it."""
+"""A budget that the runs of a fleet share: its owner grants them portions of it."""
 
 from __future__ import annotations
 
@@ -6,8 +6,86 @@ import json
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import NamedTuple, Protocol
 
-from slowwave.consolidation.model.usage_limits import Portion, UsageLimits
+from slowwave.consolidation.model.usage_limits import (
+    Amount,
+    Call,
+    Price,
+    UsageLimits,
+    UsageMeter,
+)
+from slowwave.consolidation.proposals import Usage
+
+
+class Portion(NamedTuple):
+    """A part of a budget. None means no limit or, of usage, unknown. Overspending is negative."""
+
+    calls: float | None = 0
+    tokens: float | None = 0
+    cost_usd: float | None = 0.0
+
+    def plus(self, portion: Portion) -> Portion:
+        """Return the sum; no limit stays no limit."""
+        pairs = zip(self, portion, strict=True)
+        return Portion(*(None if part is None else part + (more or 0) for part, more in pairs))
+
+    def minus(self, portion: Portion | Amount) -> Portion:
+        """Return the difference, zero where either is None."""
+        pairs = zip(self, portion, strict=True)
+        return Portion(
+            *(0 if part is None or less is None else part - less for part, less in pairs)
+        )
+
+
+class BudgetOwner(Protocol):
+    """Grants portions of one budget to several runs, in any process.
+
+    A portion that is not returned counts as used: its run was killed, and may have spent it.
+    """
+
+    def take(self, lacking: Portion) -> Portion:
+        """Return the granted portion: at least what is lacking, or zero of what is used up."""
+
+    def give_back(self, unused: Portion) -> None:
+        """Accept what was not used; negative where more was used than granted."""
+
+
+class SharedMeter(UsageMeter):
+    """The usage of a run, within what the owner of the budget has granted so far."""
+
+    def __init__(self, owner: BudgetOwner, limits: UsageLimits, price: Price) -> None:
+        """limits: the whole budget."""
+        super().__init__(limits, price)
+        self._owner = owner
+        self._granted = self._nothing()
+
+    def cost_left(self, pending: Call) -> float | None:
+        """Return the whole budget in USD: the owner grants each call its estimate."""
+        return self._limits.cost_usd
+
+    def give_back(self) -> None:
+        """Return the unused part of the grant to the owner; negative if more was used.
+
+        Calls in flight count with their maximum.
+        """
+        with self._lock:
+            used = self._with_reserved(0, [pending.ceiling for pending in self._in_flight])
+            self._owner.give_back(self._granted.minus(used))
+            # Later calls need a new grant.
+            self._granted, self._calls, self._used = self._nothing(), 0, Usage()
+
+    def _available(self, needed: Amount) -> Amount:
+        """Return what is granted, after asking the owner for what is lacking."""
+        lacking = Portion(*(max(0, part or 0) for part in Portion(*needed).minus(self._granted)))
+        if any(lacking):
+            self._granted = self._granted.plus(self._owner.take(lacking))
+        return Amount(*self._granted)
+
+    def _nothing(self) -> Portion:
+        """Return zero of what is limited."""
+        limits = super()._available(Amount(0, 0, 0))
+        return Portion(*(None if limit is None else 0 for limit in limits))
 
 
 class OwnerInMemory:

@@ -8,12 +8,14 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import NamedTuple, Protocol
 
-from slowwave.consolidation.model.usage_limits import BudgetOwner, UsageLimits
+from slowwave.consolidation.model.usage_limits import UsageLimits
 from slowwave.consolidation.options import CycleOptions
 from slowwave.consolidation.runtime.interruption import Interruption
 from slowwave.consolidation.writing.writer import Writer
 from slowwave.extensions.fleet.store.receipt import Receipt
 from slowwave.extensions.postgres.format import Tenants
+
+from .budget_owners import BudgetOwner
 
 # The option of a run, as the file records it, that names the run of the fleet.
 OPTION = "fleet"

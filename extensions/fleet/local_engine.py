@@ -22,7 +22,7 @@ _TRIES_ALONE = 3
 # With this, Python does not import modules from the working directory.
 _SAFE_PATH = "PYTHONSAFEPATH"
 # How often signals are checked for.
-_PATIENCE_S = 0.2
+_POLL_SECONDS = 0.2
 
 
 class LocalEngine:
@@ -102,11 +102,11 @@ class LocalEngine:
                     submitted[pool.submit(_night, item)] = unfinished.pop()
                 if not submitted:
                     break
-                for future in wait(submitted, _PATIENCE_S, return_when=FIRST_COMPLETED).done:
+                for future in wait(submitted, _POLL_SECONDS, return_when=FIRST_COMPLETED).done:
                     receipt = future.result()
                     del submitted[future]
                     yield receipt
-                if interruption.asked:
+                if interruption.requested:
                     raise KeyboardInterrupt
         except BrokenProcessPool:
             unfinished.extend(submitted.values())
@@ -131,7 +131,7 @@ def _one_after_the_other(
         # The run of this file has ended; the fleet's goes on, and signals count.
         interruption.open()
         interruption.close()
-        if interruption.asked:
+        if interruption.requested:
             raise KeyboardInterrupt
 
 

@@ -6,7 +6,7 @@ import hashlib
 import os
 import shutil
 import stat
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import replace
 from datetime import datetime
@@ -19,7 +19,7 @@ import filelock
 from slowwave.extensions.fleet.store.object_store import Changed, Gone, Objects
 from slowwave.extensions.fleet.store.receipt import Became, Receipt
 from slowwave.store.errors import StoreError
-from slowwave.store.file import checkpoint_log, open_writing
+from slowwave.store.file import checkpoint_log, migrate_file, open_writing
 from slowwave.store.model_answers import CachedAnswer, cache_answers, read_answers
 from slowwave.store.records import timestamp
 
@@ -51,7 +51,11 @@ def night_of_object(worker: Worker, job: FleetJob, item: Item, now: datetime) ->
             with working_folder(root, address) as folder:
                 path = folder / COPY
                 version = objects.fetch(item.key, path)
-                _carry_over(path, answers, now)
+                if answers:
+                    with suppress(StoreError):  # of its file, which the run reports
+                        migrate_file(path)
+                        with open_writing(path) as file:
+                            cache_answers(file, answers, timestamp(now))
                 before = _runs(path)
                 receipt = worker.in_place(item, path, now).with_usage_of(wasted)
                 receipt = replace(receipt, version=version, tries=tried)
@@ -70,13 +74,6 @@ def night_of_object(worker: Worker, job: FleetJob, item: Item, now: datetime) ->
         became, why = "failed", error.message
     receipt = Receipt(item.key, became, why, last_run=item.last_run, tries=tried)
     return receipt.with_usage_of(wasted)
-
-
-def _carry_over(path: Path, answers: Sequence[CachedAnswer], now: datetime) -> None:
-    """Put answers into a file, unless it cannot be written, which its run reports."""
-    if answers:
-        with suppress(StoreError), open_writing(path) as file:
-            cache_answers(file, answers, timestamp(now))
 
 
 def _runs(path: Path) -> set[str]:

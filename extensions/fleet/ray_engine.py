@@ -10,19 +10,19 @@ from dataclasses import asdict, replace
 from typing import Any
 
 from slowwave.consolidation.errors import ConsolidationError
-from slowwave.consolidation.model.usage_limits import Portion, UsageLimits
+from slowwave.consolidation.model.usage_limits import UsageLimits
 from slowwave.consolidation.runtime.interruption import Interruption
 from slowwave.extensions.fleet.store.receipt import Receipt
 from slowwave.store.extras import install_hint
 
-from .budget_owners import OwnerInMemory
+from .budget_owners import OwnerInMemory, Portion
 from .fleet_job import FleetJob, Item, Prepare
 from .worker import begin_worker
 
 # Maximum files of a task, which are repeated if its worker dies.
-_AT_ONCE = 8
+_FILES_PER_TASK = 8
 # Minimum tasks of a worker, so that none is idle for long at the end.
-_TASKS = 4
+_TASKS_PER_WORKER = 4
 
 
 class RayEngine:
@@ -74,7 +74,9 @@ class RayEngine:
 
         DataContext.get_current().enable_progress_bars = False
         workers = min(self._workers, len(items))
-        blocks = min(len(items), max(_TASKS * workers, math.ceil(len(items) / _AT_ONCE)))
+        blocks = min(
+            len(items), max(_TASKS_PER_WORKER * workers, math.ceil(len(items) / _FILES_PER_TASK))
+        )
         done = (
             _ray()
             .data.from_items(items, override_num_blocks=blocks)

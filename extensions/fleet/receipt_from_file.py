@@ -21,7 +21,7 @@ from slowwave.store.ledger import Run, count_states, read_runs
 from .fleet_job import OPTION, Item
 
 # How often a file is read that agents write to at the same time.
-_LOOKS = 3
+_MAX_READS = 3
 # Memories and tokens; None if unknown.
 Counted = tuple[int | None, int | None]
 
@@ -124,7 +124,7 @@ def _read_state(path: Path, after: str | None, marks: IdleMarks) -> _FileState:
 
     A file that changes during each of several reads is not idle. Raises `StoreError` and OSError.
     """
-    for _ in range(_LOOKS):
+    for _ in range(_MAX_READS):
         version = version_of(path)
         with open_reading(path) as file:
             runs = _fleet_runs(file, after)

@@ -11,7 +11,7 @@ from slowwave.extensions.fleet.store.archive import Archive, ShardNight
 from slowwave.extensions.fleet.store.receipt import Became, Receipt
 from slowwave.store.errors import UnusableFile
 
-_NOT_THERE: tuple[Became, ...] = ("gone", "missing")
+_ABSENT: tuple[Became, ...] = ("gone", "missing")
 # The first are summed over the files with both counts, the others over all files.
 _BEFORE_AND_AFTER = ("memories_before", "memories_after"), ("tokens_before", "tokens_after")
 _COUNTED = (
@@ -47,8 +47,7 @@ class Totals:
     troubles: dict[tuple[Became, str], tuple[int, list[str]]] = field(default_factory=dict)
     # By outcome and reason, for files that have a reason but are well.
     set_aside: dict[tuple[Became, str], tuple[int, list[str]]] = field(default_factory=dict)
-    # The files whose runs took longest, with their seconds, and those with the most tokens.
-    longest: list[tuple[float, str]] = field(default_factory=list)
+    # The files with the most tokens.
     largest: list[tuple[int, str]] = field(default_factory=list)
 
     def add(self, receipt: Receipt) -> None:
@@ -61,9 +60,6 @@ class Totals:
             why = (receipt.became, receipt.why or "unknown reason")
             count, keys = named.get(why, (0, []))
             named[why] = count + 1, [*keys, receipt.key][:MAX_NAMED]
-        if receipt.became not in ("unchanged", "off", *_NOT_THERE):
-            longest = (*self.longest, (receipt.seconds, receipt.key))
-            self.longest = nlargest(MAX_NAMED, longest)
         if receipt.tokens_after:
             largest = (*self.largest, (receipt.tokens_after, receipt.key))
             self.largest = nlargest(MAX_NAMED, largest)
@@ -71,7 +67,7 @@ class Totals:
     @property
     def memory_files(self) -> int:
         """How many of the files exist, and are not another program's."""
-        return self.files - sum(self.became[became] for became in ("foreign", *_NOT_THERE))
+        return self.files - sum(self.became[became] for became in ("foreign", *_ABSENT))
 
     @property
     def unfinished_files(self) -> int:

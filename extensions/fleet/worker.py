@@ -28,13 +28,17 @@ from slowwave.consolidation.snapshot.idle import IdleMarks
 from slowwave.consolidation.vectors.embedder import SentenceEmbedder
 from slowwave.extensions.fleet.store.disk import refuse_shared_log, version_of
 from slowwave.extensions.fleet.store.receipt import Became, Receipt
-from slowwave.store.errors import StoreError
+from slowwave.extensions.formats.vector_model import EmbeddingModel
+from slowwave.extensions.postgres.format import Tenants
+from slowwave.extensions.postgres.mirror import TenantMirror
+from slowwave.store.errors import NotFound, StoreError
 from slowwave.store.file import needs_migration
 from slowwave.store.opening import is_database
 from slowwave.store.records import timestamp
 from slowwave.store.sidecar import file_size
 from slowwave.store.validate import is_foreign_file
 
+from .budget_owners import SharedMeter
 from .fleet_job import GONE, FleetJob, Item, Prepare
 from .receipt_from_file import became_of, receipt_of
 
@@ -76,9 +80,7 @@ class Worker:
 
             return night_of_object(self, self._job, item, now)
         if self._job.database is not None:
-            from .tenants import night_of_tenant
-
-            return night_of_tenant(self, self._job, self._job.database, item, now)
+            return self._night_of_tenant(self._job.database, item, now)
         return self.in_place(item, self._job.path_of(item.key), now)
 
     def in_place(
@@ -120,8 +122,38 @@ class Worker:
             became, why = "interrupted", "the run was interrupted"
         why = None if why is None else without_secrets(why)
         if outcome is not None and self._job.dry_run:
-            return _rehearsed(item, outcome)
+            return _dry_run_receipt(item, outcome)
         return receipt_of(item, path, became, why, outcome, self.idle_marks(path, now, options))
+
+    def _night_of_tenant(self, database: Tenants, item: Item, now: datetime) -> Receipt:
+        """Maintain a tenant's mirror, and write it with the tenant's rows at the end.
+
+        If that fails, the run is lost, and the receipt has none.
+        """
+        url, options = database.url.of(item.key), self._job.options
+        mirror = TenantMirror.of(url, database.format)
+        mirror.format.model = EmbeddingModel(self.embedder.name, self.embedder.encode)
+        used = Receipt(item.key, "nothing")
+        try:
+            if mirror.format.no_new_texts_reason(url) is not None:
+                options = options.without_new_texts()
+            if self._job.dry_run:
+                with mirror.picture(now) as copy:
+                    return self.in_place(item, copy.state, now, options)
+            with mirror.held(now):
+                used = self.in_place(item, mirror.state, now, options)
+                mirror.settle(now)
+                receipt = used
+                if used.runs:  # settling may have undone what was stale
+                    marks = self.idle_marks(mirror.state, now, options)
+                    receipt = receipt_of(item, mirror.state, used.became, used.why, None, marks)
+                return replace(receipt, version=mirror.lease.version)
+        except NotFound:
+            return Receipt(item.key, "gone", "the tenant no longer exists")
+        except StoreError as error:
+            why = f"{error.message} {error.hint}".strip().replace(str(url), "FILE")
+            receipt = Receipt(item.key, became_of(error), why, last_run=item.last_run)
+            return receipt.with_usage_of(used)
 
     def _foreign(self, item: Item, path: Path, now: datetime, options: CycleOptions) -> Receipt:
         if item.last_run is not None:
@@ -161,8 +193,8 @@ class Worker:
             return run_cycle(night)
         finally:
             self._interruption.close()
-            if isinstance(writer, ModelWriter):
-                writer.give_back()
+            if isinstance(writer, ModelWriter) and isinstance(writer.meter, SharedMeter):
+                writer.meter.give_back()
 
 
 def _refused(item: Item, error: StoreError) -> Receipt:
@@ -184,7 +216,7 @@ def _outcome_of(outcome: Outcome) -> tuple[Became, str | None]:
     return outcome.verdict, next(filter(None, [*whys, outcome.queued_parts.why]), None)
 
 
-def _rehearsed(item: Item, outcome: Outcome) -> Receipt:
+def _dry_run_receipt(item: Item, outcome: Outcome) -> Receipt:
     """Return the receipt of a dry run, the only one that is not read from the file."""
     planned = sum(result.state in ("planned", "pending") for result in outcome.results)
     return Receipt(

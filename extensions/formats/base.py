@@ -13,14 +13,16 @@ from slowwave.store.errors import FileHeld, UnusableFile
 from slowwave.store.places import Budget, Repeated, Untouched
 
 if TYPE_CHECKING:
-    from .vector_model import LentModel
+    from .vector_model import EmbeddingModel
 
 # What a format needs to restore a removed entry, as JSON.
 Image = dict[str, Any]
-Put = TypeVar("Put")
+Inserted = TypeVar("Inserted")
 # Spells an entry with its own marks and with those of other entries.
 Inherit = Callable[[str, Sequence[str]], str]
 
+# The hint about an entry that its agent has changed or deleted meanwhile.
+NEXT_RUN = "Nothing was written. The next run reads the file as it is then."
 # How many characters of a text an error shows, and how many names.
 _MAX_SHOWN, _MAX_NAMED = 60, 5
 
@@ -82,7 +84,7 @@ class New:
     memory: str
     tenant: str
     text: str
-    # The keys of the entries that it replaces; it is put after the last of them.
+    # The keys of the entries that it replaces; it is inserted after the last of them.
     replaces: tuple[str, ...] = ()
     # Its before-image if it was removed earlier; None for a new text.
     image: Image | None = None
@@ -173,7 +175,7 @@ class OpenFile(ABC):
     def to_shorten(self) -> dict[str, str]:
         """Return the entries to shorten, so that the file reaches `target` after what was prepared.
 
-        They are texts by key, in order. Such an entry is removed and put again with the same text.
+        They are texts by key, in order. Such an entry is removed, and inserted again unchanged.
         """
         return {}
 
@@ -206,7 +208,7 @@ class Format(ABC):
     # The bytes to reach where entries have a shorter form; None if none is shortened.
     target: int | None = None
     # Computes vectors, if the caller provides one; only some formats need it.
-    model: LentModel | None = None
+    model: EmbeddingModel | None = None
 
     @abstractmethod
     def recognises(self, path: Path) -> bool:
@@ -241,7 +243,7 @@ class Format(ABC):
         return None
 
     def preview_only_reason(self, path: Path) -> str | None:
-        """Return that a run can only be previewed as the file is specified, or None."""
+        """Return why a run can only be previewed as the file is specified, or None."""
         return None
 
     def untouched(self, path: Path) -> list[Untouched]:
@@ -311,17 +313,17 @@ def refuse_losses(
         )
 
 
-def put_each(coming: Iterable[New], put: Callable[[New], Put]) -> dict[str, Put]:
-    """Put texts into a file, and return what `put` returns, by memory.
+def put_each(coming: Iterable[New], insert: Callable[[New], Inserted]) -> dict[str, Inserted]:
+    """Insert texts into a file, and return what `insert` returns, by memory.
 
     Raises `CannotComeBack` about restored memories once all were tried, and `Unreadable` about a
     new text at once.
     """
-    done: dict[str, Put] = {}
+    done: dict[str, Inserted] = {}
     whys: dict[str, str] = {}
     for new in coming:
         try:
-            done[new.memory] = put(new)
+            done[new.memory] = insert(new)
         except Unreadable as error:
             if new.image is None:
                 raise

@@ -136,9 +136,9 @@ def says(whole: str, text: str) -> bool:
 
 def states(whole: str, text: str) -> bool:
     """Whether one text says another, and is negated as it is."""
-    from slowwave.consolidation.comparison.rivals import has_all_of
+    from slowwave.consolidation.comparison.rivals import is_negated
 
-    return has_all_of(whole, text) and says(whole, text)
+    return is_negated(whole) == is_negated(text) and says(whole, text)
 
 
 def clauses(text: str) -> list[str]:

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from slowwave.cli.arguments.addresses import address_named
 from slowwave.cli.arguments.options import ConfigOption, JsonOption, QuietOption
 from slowwave.cli.terminal.output import Output, clean
 from slowwave.store.errors import StoreError
@@ -19,7 +18,6 @@ if TYPE_CHECKING:
 
 
 def formats(
-    context: typer.Context,
     path: Annotated[
         Path | None,
         typer.Argument(metavar="PATH", help="Show only the formats of this file.", readable=False),
@@ -58,8 +56,6 @@ def formats(
         answer_hook(hook)
         return
     output = Output(json, quiet)
-    if path is not None:
-        address_named(context, path)  # refuses a database
     if find:
         _show_found(output)
         return

@@ -31,7 +31,7 @@ from .base import (
     put_each,
     refuse_losses,
 )
-from .vector_model import LentModel
+from .vector_model import EmbeddingModel
 
 # The prefix of the ids of rows that slowwave added: these are deleted when they are removed.
 OURS = "slowwave-"
@@ -41,7 +41,7 @@ _ONLY_READ = "This database is read-only."
 class OpenDatabase(OpenFile):
     """The memories of an open database, within a transaction. As it is here, it is read-only."""
 
-    model: LentModel | None
+    model: EmbeddingModel | None
 
     @abstractmethod
     def read(self) -> Iterable[Record]:
@@ -58,7 +58,7 @@ class OpenDatabase(OpenFile):
         """Return the texts whose vectors a new memory needs."""
         return [new.text]
 
-    def put(self, new: New) -> str:
+    def insert(self, new: New) -> str:
         """Add a text, and return its key. Raises `Unreadable`."""
         raise Unreadable(_ONLY_READ)
 
@@ -73,23 +73,23 @@ class OpenDatabase(OpenFile):
         """
         raise Unreadable(_ONLY_READ)
 
-    def retire(self, removal: RemovedEntry, successor: str | None) -> Image:
+    def hide(self, removal: RemovedEntry, successor: str | None) -> Image:
         """Hide a memory from every ordinary read, and return the image that restores it.
 
         successor: the key of what replaces it; None if nothing does.
         """
         raise Unreadable(_ONLY_READ)
 
-    def bring_back(self, image: Image) -> str:
-        """Undo `retire`, and return the memory's key. Raises `Unreadable`."""
+    def restore(self, image: Image) -> str:
+        """Undo `hide`, and return the memory's key. Raises `Unreadable`."""
         raise Unreadable(_ONLY_READ)
 
     def erase(self, image: Image) -> None:
-        """Delete what `retire` only hid."""
+        """Delete what `hide` only hid."""
         return
 
     @cached_property
-    def vector_model(self) -> LentModel | None:
+    def vector_model(self) -> EmbeddingModel | None:
         """The model for the vectors of new texts; None if they need none.
 
         The stored vectors are checked once, before the first row is written. Raises `Unreadable`.
@@ -103,7 +103,7 @@ class OpenDatabase(OpenFile):
         keys, own = self._rewrite_rows(change)
         keys |= put_each(
             [new for new in change.put if new.memory not in keys],
-            lambda new: self.put(new) if new.image is None else self.bring_back(new.image),
+            lambda new: self.insert(new) if new.image is None else self.restore(new.image),
         )
         staying = set(keys.values())
         images: dict[str, Image] = {}
@@ -116,7 +116,7 @@ class OpenDatabase(OpenFile):
             else:
                 to = removal.successor
                 successor = None if to is None else keys.get(to.memory, to.key)
-                images[removal.memory] = self.retire(removal, successor)
+                images[removal.memory] = self.hide(removal, successor)
         erased = [images[removal.memory] for removal in change.removals if removal.is_forgotten]
         for image in (*erased, *change.hidden.values()):
             self.erase(image)
@@ -149,7 +149,7 @@ class DatabaseFormat(Format):
 
     is_dated = True
     may_need_vectors = True
-    # The number of the newest schema that slowwave was tried with, and its package's version.
+    # The number of the newest schema that slowwave was tested with, and its package's version.
     schema: ClassVar[tuple[int, str]]
 
     @abstractmethod
@@ -164,7 +164,7 @@ class DatabaseFormat(Format):
         """Return the number of a database's schema; None if it cannot be read."""
 
     def no_new_texts_reason(self, path: Path) -> str | None:
-        """Return that the vectors are of another model than the lent one, if they are."""
+        """Return why no text can be added: the vectors are of another model; or None."""
         with self.opened(path, writes=False) as database:
             try:
                 refuse_other_vectors(self.model, database.samples())
@@ -185,13 +185,13 @@ class DatabaseFormat(Format):
         self.model.compute([*(text for text, _ in samples), *texts])
 
     def remark(self, path: Path) -> str | None:
-        """Return that a newer version of the package than was tried made the tables, if so."""
+        """Return a warning about tables of a newer version than the tested one, or None."""
         schema = self.schema_number(path)
         if schema is None or schema <= self.schema[0]:
             return None
         return (
             f"{path} has schema {schema} of {self.name}, newer than {self.schema[0]} of version "
-            f"{self.schema[1]}, the newest that slowwave was tried with."
+            f"{self.schema[1]}, the newest that slowwave was tested with."
         )
 
 
@@ -225,7 +225,7 @@ def moment_since_epoch(value: object, per_second: int = 1) -> str | None:
 
 
 def refuse_other_vectors(
-    model: LentModel | None, samples: Sequence[tuple[str, bytes]] | None
+    model: EmbeddingModel | None, samples: Sequence[tuple[str, bytes]] | None
 ) -> None:
     """Refuse to add texts if their vectors would be of another model than the stored ones.
 

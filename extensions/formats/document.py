@@ -34,6 +34,8 @@ class Entry:
     observed_at: str | None = None
     # Whether it must stay where it is.
     pinned: bool = False
+    # What is between the entry above it and this one; None for the separator of the block.
+    gap: str | None = None
 
 
 @dataclass(eq=False)
@@ -43,17 +45,27 @@ class Block:
     tenant: str
     separator: str
     entries: list[Entry] = field(default_factory=list)
-    # The headings above it, which identify an empty block.
+    # What is directly above it; it identifies an empty block.
     title: str = ""
-    # How many blank lines are between the heading and the block.
-    gap: int = 0
+    # The blank lines above the first entry; the line end and the blank lines below the last one.
+    lead: str = ""
+    tail: str = ""
+    # What is in the file instead of a block without entries.
+    left: str = ""
+    # Whether nothing follows it in the file.
+    is_last: bool = False
     # Whose the entries are, such as an entity's.
     subject: str = ""
 
     @property
     def text(self) -> str:
         """The block as it is in the file."""
-        return self.separator.join(entry.raw for entry in self.entries)
+        if not self.entries:
+            return self.left
+        first, *more = self.entries
+        gaps = (self.separator if entry.gap is None else entry.gap for entry in more)
+        below = "".join(f"{gap}{entry.raw}" for gap, entry in zip(gaps, more, strict=True))
+        return f"{self.lead}{first.raw}{below}{self.tail}"
 
 
 @dataclass
@@ -174,13 +186,19 @@ class Editor:
         if entry is None:
             raise Unreadable("A memory to remove is no longer in the file.")
         block = self._block_of[entry]
+        like = self._blocks_like(block.tenant, block.title)
+        below = block.entries[block.entries.index(entry) + 1 :][:1]
         return {
             "raw": entry.raw,
             "place": self._order.index(key),
             "title": block.title,
-            "gap": block.gap,
             "separator": block.separator,
-            "number": self._blocks_like(block.tenant, block.title, block.gap).index(block),
+            "gaps": [entry.gap, below[0].gap if below else None],
+            "lead": block.lead,
+            "tail": block.tail,
+            "empty": [block.left, block.is_last],
+            "number": like.index(block),
+            "count": len(like),
         }
 
     def _near(self, key: str) -> dict[str, list[Entry]]:
@@ -192,27 +210,37 @@ class Editor:
         below = entries[index + 1 : index + 1 + _NEAR]
         return {"above": above, "below": below}
 
-    def _blocks_like(self, tenant: str, title: str, gap: int) -> list[Block]:
+    def _blocks_like(self, tenant: str, title: str) -> list[Block]:
         return [
             block
             for block in self._document.blocks
-            if (block.tenant, block.title, block.gap) == (tenant, title, gap)
+            if (block.tenant, block.title) == (tenant, title)
         ]
 
     def _insert(self, new: New, raw: str) -> Entry:
         block, index = self._place_for(new)
         entry = Entry(new.text, raw if new.image is None else str(new.image["raw"]))
-        separator = str((new.image or {}).get("separator", block.separator))
-        # A single entry does not show its separator, and uneven spaces are parts of entries.
-        if len(block.entries) < 2 or block.separator.startswith(separator):
-            for after in block.entries[1:]:
-                after.raw = block.separator.removeprefix(separator) + after.raw
-            block.separator = separator
+        if new.image is not None:
+            self._space(entry, new.image, block, index)
+        elif index:
+            entry.gap = block.entries[index - 1].gap
         block.entries.insert(index, entry)
         self._block_of[entry] = block
         # Entries that are restored after it find their place by it.
         self._entries[new.memory] = entry
+        if new.image is not None and len(block.entries) == 2:
+            # A single entry does not show its separator.
+            block.separator = str(new.image.get("separator", block.separator))
         return entry
+
+    def _space(self, entry: Entry, image: Image, block: Block, index: int) -> None:
+        """Restore the blank lines around an entry."""
+        entry.gap, gap_below = image.get("gaps", (None, None))
+        if index < len(block.entries) and gap_below is not None:
+            block.entries[index].gap = gap_below
+        is_unchanged = image.get("empty") == [block.left, block.is_last]
+        if not block.entries and is_unchanged and block.lead == block.left:
+            block.lead, block.tail = image["lead"], image["tail"]
 
     def _place_for(self, new: New) -> tuple[Block, int]:
         """Return the place after the last replaced entry, or of the image, or at the end."""
@@ -222,21 +250,23 @@ class Editor:
             block = self._block_of[last]
             return block, block.entries.index(last) + 1
         image = new.image or {}
+        like = self._blocks_like(new.tenant, image["title"]) if image else []
+        # Its own block, unless the agent added or removed such blocks.
+        own = like[image["number"]] if like and len(like) == image.get("count") else None
         neighbors = [(key, 1) for key in image.get("above", ())]
         neighbors += [(key, 0) for key in image.get("below", ())]
         for key, step in neighbors:
             neighbor = self._entries.get(key)
             near_block = None if neighbor is None else self._block_of.get(neighbor)
-            if neighbor is not None and near_block is not None and near_block.tenant == new.tenant:
+            if neighbor is None or near_block is None or near_block.tenant != new.tenant:
+                continue
+            if own in (None, near_block):
                 return near_block, near_block.entries.index(neighbor) + step
         blocks = [block for block in self._document.blocks if block.tenant == new.tenant]
         if not blocks:
             raise Unreadable(f"The file no longer has a section for '{new.tenant}'.")
-        titled = [block for block in blocks if image and block.title == image["title"]]
-        block = (titled or blocks)[-1]
-        if image:
-            like = self._blocks_like(new.tenant, image["title"], image["gap"])
-            block = like[min(image.get("number", len(like)), len(like) - 1)] if like else block
+        likely = like[: image.get("number", 0) + 1] or [block for block in blocks if block.entries]
+        block = own or (likely or blocks)[-1]
         return block, 0 if image and not image["above"] else len(block.entries)
 
 

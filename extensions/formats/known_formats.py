@@ -8,6 +8,7 @@ from importlib.metadata import entry_points
 from pathlib import Path
 
 from slowwave.store.errors import NotFound, UnusableFile, file_errors
+from slowwave.store.opening import is_database
 
 from .base import Format
 
@@ -63,10 +64,13 @@ def recognised(path: Path) -> list[Format]:
 def unrecognised(path: Path) -> UnusableFile:
     """Return the error that a file has no known format, with what to try."""
     from .markdown import Markdown
+    from .text_file import text_of
 
     with file_errors("read", path, error_type=UnusableFile):
         if not path.exists():
             return UnusableFile(f"There is no file {path}.", "Check the path.")
+    if path.is_file() and not is_database(path) and text_of(path) is None:
+        return UnusableFile(f"{path} is not valid UTF-8.", "If it is a text, save it as UTF-8.")
     named = f"slowwave maintain {shlex.quote(str(path))} --format {Markdown.name} --dry-run"
     return UnusableFile(
         f"{path} does not have a format that slowwave recognizes.",

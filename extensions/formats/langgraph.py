@@ -19,7 +19,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import datetime
 from typing import Any, ClassVar, NamedTuple
 
-from .base import Image, New, Record, RemovedEntry, Unreadable
+from .base import NEXT_RUN, Image, New, Record, RemovedEntry, Unreadable
 from .database import OURS, OpenDatabase, key_of, moment_of, place_of
 from .sqlite_file import OpenSqlite, SqliteFormat
 from .vector_model import MAX_SAMPLE, SAMPLES_AT_EITHER_END
@@ -92,12 +92,12 @@ class StoreRows(OpenDatabase):
         texts = (_indexed(value, field) for field in self._fields(new.tenant))
         return [text for text in texts if text is not None]
 
-    def put(self, new: New) -> str:
+    def insert(self, new: New) -> str:
         """Add a value of the form and the time of the latest that it replaces."""
         fields = () if self.vector_model is None else self._fields(new.tenant)
         value, created = self._value_like(new)
         row_key = (new.tenant, f"{OURS}{uuid.uuid4()}")
-        self._insert(row_key, _to_json(value), created, created)
+        self._insert_row(row_key, _to_json(value), created, created)
         for field in fields:
             self._insert_vector(row_key, field, self._vector(value, field), created, created)
         return key_of(*row_key, new.text)
@@ -120,7 +120,7 @@ class StoreRows(OpenDatabase):
         image = {field: self.vectors.to_image(vector) for field, vector in had.items()}
         return key_of(*row_key, new.text), image
 
-    def retire(self, removal: RemovedEntry, successor: str | None) -> Image:
+    def hide(self, removal: RemovedEntry, successor: str | None) -> Image:
         """Move it to the archive; delete what slowwave added."""
         prefix, name = row_key = place_of(removal.key)
         if not name.startswith(OURS):
@@ -129,7 +129,7 @@ class StoreRows(OpenDatabase):
             return {"key": removal.key, "archived": archived}
         row = self._row_at(row_key)
         if row is None:
-            raise Unreadable(f"'{name}' is no longer in the namespace {prefix}.")
+            raise Unreadable(f"'{name}' is no longer in the namespace {prefix}.", NEXT_RUN)
         vectors = self._vectors_at(row_key)
         if vectors:
             self.execute(f"DELETE FROM store_vectors {WHERE_KEY}", row_key)
@@ -137,14 +137,14 @@ class StoreRows(OpenDatabase):
         images = [[field, self.vectors.to_image(raw), *times] for field, raw, *times in vectors]
         return {"key": removal.key, "row": row, "vectors": images}
 
-    def bring_back(self, image: Image) -> str:
+    def restore(self, image: Image) -> str:
         """Move it to where it was."""
         key = str(image["key"])
         prefix, _ = row_key = place_of(key)
         if "row" not in image:
             self._move((_archive(prefix), str(image["archived"])), row_key)
             return key
-        self._insert(row_key, *image["row"])
+        self._insert_row(row_key, *image["row"])
         for field, vector, *times in image["vectors"]:
             self._insert_vector(row_key, field, self.vectors.from_image(vector), *times)
         return key
@@ -167,7 +167,7 @@ class StoreRows(OpenDatabase):
     def _move(self, source: RowKey, target: RowKey) -> None:
         """Move a row with its vectors, which need a row at any moment. Raises `Unreadable`."""
         if self._row_at(source) is None:
-            raise Unreadable(f"'{source[1]}' is no longer in the namespace {source[0]}.")
+            raise Unreadable(f"'{source[1]}' is no longer in the namespace {source[0]}.", NEXT_RUN)
         columns = self.execute("SELECT * FROM store LIMIT 0").description
         rest = ", ".join(f'"{name}"' for name, *_ in columns if name not in ("prefix", "key"))
         moved = self.execute(
@@ -176,7 +176,7 @@ class StoreRows(OpenDatabase):
             [*target, *source],
         )
         if moved.rowcount != 1:
-            raise Unreadable(f"The namespace {target[0]} now has another '{target[1]}'.")
+            raise Unreadable(f"The namespace {target[0]} now has another '{target[1]}'.", NEXT_RUN)
         if self.has_vectors():
             sql = f"UPDATE store_vectors SET prefix = %s, key = %s {WHERE_KEY}"
             self.execute(sql, [*target, *source])
@@ -201,7 +201,10 @@ class StoreRows(OpenDatabase):
         """Return the vector of a value's field. Raises `Unreadable` if it cannot be computed."""
         text, model = _indexed(value, field), self.vector_model
         if text is None or model is None:
-            raise Unreadable(f"The store has vectors of a field that slowwave cannot fill: {field}")
+            raise Unreadable(
+                f"The store has vectors of a field that slowwave cannot fill: {field}.",
+                "Run it without a model: then equal memories are merged, which needs no vectors.",
+            )
         return self.vectors.from_model(model.vector(text))
 
     def _row_at(self, row_key: RowKey) -> list[Any] | None:
@@ -222,7 +225,7 @@ class StoreRows(OpenDatabase):
         )
         return [[field, vector, *map(_as_text, times)] for field, vector, *times in rows.fetchall()]
 
-    def _insert(
+    def _insert_row(
         self, row_key: RowKey, value: str, created: str | None, updated: str | None
     ) -> None:
         """Add a row; an unknown time becomes the current one."""

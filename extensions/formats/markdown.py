@@ -1,25 +1,28 @@
 """Markdown with a bullet per memory: OpenClaw's MEMORY.md and daily files, Gemini's GEMINI.md.
 
 OpenClaw 2026.9.6. Only plain bullets of one line are memories; nested bullets, those of several
-lines, tasks, links and the rest of the file do not change. OpenClaw's marks of a bullet (importance
-and triggers after it, the line above it with its promotion) are inherited by the bullet that
-replaces it; a bullet with any other comment stays.
+lines, tasks, links, front matter and the rest of the file do not change. Bullets are merged only
+below the same headings and the same paragraph, such as "**Production:**". OpenClaw's marks of a
+bullet (importance and triggers after it, the line above it with its promotion) are inherited by the
+bullet that replaces it; a bullet with any other comment stays.
 """
 
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from datetime import date
+from hashlib import sha256
 from pathlib import Path
 
 from slowwave.consolidation.text.tokens import count_tokens
 from slowwave.store.places import Budget
 
-from .base import New, Unreadable
+from .base import New, Unreadable, shortened
 from .document import Block, Document, Entry
-from .text_file import TextFormat, lines_of, split_byte_order_mark, text_of
+from .text_file import TextFormat, lines_of, split_byte_order_mark, split_spelling, text_of
 
 _KNOWN = frozenset({"MEMORY.md", "USER.md", "GEMINI.md"})
 # Characters that OpenClaw reads of USER.md and of MEMORY.md: above the latter its dreaming drops
@@ -33,12 +36,10 @@ _INSTRUCTIONS = frozenset({"CLAUDE.md", "AGENTS.md", "SOUL.md", "README.md", "DR
 # The only section of GEMINI.md that belongs to the agent.
 _GEMINI = "Gemini Added Memories"
 _DAILY = re.compile(r"(\d{4}-\d{2}-\d{2})(?:-[\w-]+)?\.md")
-_HEADING = re.compile(r"(#{1,6})[ \t]+(.*?)[ \t]*#*[ \t]*$")
 _BULLET = re.compile(r"(?P<mark>[-*+] )(?P<text>\S.*?)[ \t]*$")
-_FENCE = re.compile(r" {0,3}(```+|~~~+)")
 _COMMENT = re.compile(r"<!--.*?-->")
 # OpenClaw's marks: lines above a bullet, by which `memory forget` finds it, and comments after it.
-_PROMOTION = re.compile(r"[ \t]*<!-- *openclaw-memory-(?:promotion|lineage):.*?-->[ \t\r]*")
+_PROMOTION = re.compile(r"[ \t]*<!-- *openclaw-memory-(?:promotion|lineage):.*?-->[ \t]*")
 _IMPORTANCE = re.compile(r"<!-- *importance *: *(\d+) *-->", re.IGNORECASE)
 _TRIGGER = re.compile(r"<!-- *trigger *: *(.*?) *-->", re.IGNORECASE)
 # OpenClaw's dreaming adds such a section each night, so duplicates are in different sections.
@@ -47,10 +48,11 @@ _NIGHT = re.compile(r"(Promoted From Short-Term Memory) \([^)]*\)")
 _SOURCE = re.compile(r"[ \t]+(?:\[score=[^\]]*\]|Source: \S+#L\d+-L\d+)$")
 # A task, or an entry of an index.
 _NO_MEMORY = re.compile(r"\[[ xX]\] |\[[^\]]*\]\([^)]*\)")
+# The tokens of an item with a paragraph only, and elements that may introduce a list.
+_SHORT_ITEM = ["paragraph_open", "inline", "paragraph_close", "list_item_close"]
+_LABELS = frozenset({"paragraph_open", "blockquote_open"})
 # A field of a profile or of a session, such as "**Name:** Ann" or "**Source**: telegram".
 _FIELD = re.compile(r"\*\*[^*]+(?::\*\*|\*\*:)")
-# A line that begins something, instead of continuing the bullet above it.
-_BEGINNING = re.compile(r"[-*+] |\d+[.)] |#{1,6} |```|~~~|<!--|>|\||---|\*\*\*|___")
 
 
 class Markdown(TextFormat):
@@ -58,7 +60,7 @@ class Markdown(TextFormat):
 
     name = "markdown"
     about = "OpenClaw's MEMORY.md and memory/DATE.md, Gemini's GEMINI.md, other files of bullets"
-    holds = "a bullet of one line; different sections are never merged"
+    holds = "a bullet of one line; different sections and labels of lists are never merged"
 
     def recognises(self, path: Path) -> bool:
         """Whether it has a name that agents use, and bullets."""
@@ -86,9 +88,10 @@ class Markdown(TextFormat):
             )
         daily = _DAILY.fullmatch(path.name)
         # The file's own name, through any link.
-        reader = _Reader(path.resolve().name, _start_of(daily[1]) if daily else None)
+        file, observed_at = path.resolve().name, _start_of(daily[1]) if daily else None
         mark, text = split_byte_order_mark(text)
-        return Document([mark, *reader.parts(lines_of(text))])
+        reader = _Reader(lines_of(text), split_spelling(text)[1], file, observed_at)
+        return Document([mark, *reader.parts()])
 
     def budget(self, path: Path, text: str | None = None) -> Budget | None:
         """Count what is loaded: characters of OpenClaw's files, lines of another MEMORY.md."""
@@ -111,8 +114,7 @@ class Markdown(TextFormat):
             raise Unreadable("A bullet cannot contain the start of a comment, '<!--'.")
         raws = [entry.raw for block in document.blocks for entry in block.entries]
         like = _BULLET.match(raws[0].split("\n")[-1]) if raws else None
-        end = "\r" if raws and raws[0].endswith("\r") else ""
-        return f"{like['mark'] if like else '- '}{new.text.strip()}{end}"
+        return f"{like['mark'] if like else '- '}{new.text.strip()}"
 
     def inherit(self, raw: str, replaced: Sequence[str]) -> str:
         """Return a bullet with the highest importance, all triggers and all promotions."""
@@ -124,8 +126,7 @@ class Markdown(TextFormat):
             if own and len(values) > 1:
                 bullet = bullet[: own.start()] + unite(values) + bullet[own.end() :]
             elif values and not own:
-                end = "\r" if bullet.endswith("\r") else ""
-                bullet = f"{bullet.removesuffix(end)} {unite(values)}{end}"
+                bullet = f"{bullet} {unite(values)}"
         return "\n".join([*dict.fromkeys(above), bullet])
 
 
@@ -145,116 +146,175 @@ def _start_of(day: str) -> str | None:
         return None
 
 
-@dataclass
+@dataclass(frozen=True)
+class _Element:
+    """A block of Markdown outside of lists, or an item of such a list."""
+
+    # The type of its first token, such as "paragraph_open".
+    kind: str
+    lines: range
+    # Its source; of a heading its title.
+    text: str = ""
+    # Of a heading.
+    level: int = 0
+    # Whether it is an item that contains only one line of text.
+    is_short_item: bool = False
+
+
+def _elements(lines: Sequence[str]) -> dict[int, _Element]:
+    """Return the elements of a text by their first lines."""
+    from markdown_it import MarkdownIt
+
+    parser = MarkdownIt("commonmark").enable("table")
+    parser.core.ruler.enableOnly(["normalize", "block"])
+    front = _front_matter(lines)
+    # The parser treats "\r" as the end of a line.
+    read = [""] * len(front) + [_bare(line).replace("\r", " ") for line in lines[len(front) :]]
+    tokens = parser.parse("\n".join(read))
+    elements = {0: _Element("front_matter", front)} if front else {}
+    for index, token in enumerate(tokens):
+        is_item = token.type == "list_item_open" and token.level == 1
+        is_outside = token.level == 0 and not token.type.endswith("list_open")
+        if token.map is None or not (is_item or is_outside):
+            continue
+        start, stop = token.map
+        while _is_blank(read[stop - 1]):
+            stop -= 1
+        text, level = " ".join("\n".join(read[start:stop]).split()), 0
+        if token.type == "heading_open":
+            text, level = tokens[index + 1].content, int(token.tag[1:])
+        inside = [token.type for token in tokens[index + 1 : index + 1 + len(_SHORT_ITEM)]]
+        is_short = is_item and inside == _SHORT_ITEM and stop == start + 1
+        elements[start] = _Element(token.type, range(start, stop), text, level, is_short)
+    return elements
+
+
+def _front_matter(lines: Sequence[str]) -> range:
+    """Return the lines of YAML at the start of a file."""
+    bare = [_bare(line).rstrip() for line in lines]
+    if bare[:1] != ["---"] or "---" not in bare[1:]:
+        return range(0)
+    return range(bare.index("---", 1) + 1)
+
+
 class _Reader:
     """Reads the lines of a file."""
 
-    file: str
-    observed_at: str | None
-    headings: list[tuple[int, str]] = field(default_factory=list)
-    fence: str = ""
+    def __init__(self, lines: list[str], end: str, file: str, observed_at: str | None) -> None:
+        """end: what ends a new line."""
+        self._lines, self._end, self._file, self._observed_at = lines, end, file, observed_at
+        self._elements = _elements(lines)
+        self._headings: list[tuple[int, str]] = [(0, "")]
+        # The last paragraph of the section, and how often the section has each.
+        self._label, self._labels = "", Counter[str]()
 
-    def parts(self, lines: list[str]) -> list[str | Block]:
-        """Return the blocks of bullets, and the text around them."""
-        if self.file == "GEMINI.md":
-            self.headings = [(0, "")]
+    def parts(self) -> list[str | Block]:
+        """Return the file's text, and a block wherever bullets are or may be restored."""
         parts: list[str | Block] = []
-        # How many blank lines follow the start of the file or a heading, where bullets may begin;
-        # None elsewhere.
-        gap: int | None = 0
-        position = 0
-        while position < len(lines):
-            run = self._run(lines, position)
-            if run:
-                position = run[-1].stop
-                end = "\n" if lines[position - 1].endswith("\n") else ""
-                entries = [self._entry(lines, memory) for memory in run]
-                parts += [self._block(entries, gap or 0), end]
-                gap = None
-                continue
-            line = lines[position]
-            if gap is not None and self._has_memories and self._has_no_bullets(lines, position):
-                parts.append(self._block([], gap))
-            if self._begins_section(line):
-                gap = 0
+        position, above = 0, _Element("start", range(0))
+        while True:
+            block, position = self._block(position, above)
+            parts.append(block)
+            if position == len(self._lines):
+                return parts
+            # The parser omits definitions of links.
+            definition = _Element("definition", range(position, position + 1))
+            above = self._elements.get(position, definition)
+            parts.append("".join(self._lines[position : above.lines.stop]))
+            position = above.lines.stop
+            is_item, last = above.kind == "list_item_open", self._lines[position - 1]
+            # A line below a bullet that looks like a paragraph, but continues the bullet.
+            is_continued = is_item and len(above.lines) > 1 and not last[0].isspace()
+            if above.level:
+                self._headings = [title for title in self._headings if title[0] < above.level]
+                self._headings.append((above.level, above.text))
+                self._label, self._labels = "", Counter()
+            elif above.kind in _LABELS or is_continued:
+                self._label = above.text
+                self._labels[above.text] += 1
+
+    def _block(self, position: int, above: _Element) -> tuple[Block, int]:
+        """Return the bullets between two elements, and the position of the next element."""
+        title = sha256("".join(self._lines[above.lines.stop - 1 : above.lines.stop]).encode())
+        block, blank = Block(self._context(), self._end, title=title.hexdigest()[:16]), ""
+        while position < len(self._lines):
+            if _is_blank(self._lines[position]):
+                blank += self._lines[position]
+                position += 1
+            elif span := self._memory(position):
+                entry = self._entry(span)
+                if block.entries:
+                    entry.gap = blank
+                else:
+                    block.lead = blank
+                block.entries.append(entry)
+                position = span.stop
+                line = self._lines[position - 1]
+                blank = line[len(_bare(line)) :]
             else:
-                gap = gap + 1 if gap is not None and not line.strip() else None
-            parts.append(line)
-            position += 1
-        if gap is not None and self._has_memories:
-            parts.append(self._block([], gap))
-        return parts
-
-    def _has_no_bullets(self, lines: list[str], position: int) -> bool:
-        """Whether a blank line is here, and only blank lines follow in the section."""
-        if lines[position].strip():
-            return False
-        first = next((line for line in lines[position:] if line.strip()), None)
-        return first is None or _HEADING.match(_bare(first)) is not None
-
-    @property
-    def _has_memories(self) -> bool:
-        return self.file != "GEMINI.md" or self.headings[-1][1] == _GEMINI
-
-    def _block(self, entries: list[Entry], gap: int) -> Block:
-        path = " > ".join(title for _, title in self.headings if title)
-        return Block(_NIGHT.sub(r"\1", path) or self.file, "\n", entries, path, gap)
-
-    def _begins_section(self, line: str) -> bool:
-        """Read a heading or a fence; return whether a section begins after this line."""
-        fence = _FENCE.match(line)
-        if fence:
-            if not self.fence:
-                self.fence = fence[1]
-            elif fence[1].startswith(self.fence):
-                self.fence = ""
-            return False
-        heading = None if self.fence else _HEADING.match(_bare(line))
-        if heading is None:
-            return False
-        level = len(heading[1])
-        self.headings = [above for above in self.headings if above[0] < level]
-        self.headings.append((level, heading[2]))
-        return True
-
-    def _run(self, lines: list[str], position: int) -> list[range]:
-        """Return the lines of each of the consecutive memories that begin here."""
-        if self.fence or not self._has_memories:
-            return []
-        run = []
-        while position < len(lines):
-            bullet = position
-            while bullet < len(lines) - 1 and _PROMOTION.fullmatch(_bare(lines[bullet])):
-                bullet += 1
-            if not self._is_memory(lines, bullet):
                 break
-            run.append(range(position, bullet + 1))
-            position = bullet + 1
-        return run
+        block.is_last = position == len(self._lines)
+        if block.entries:
+            block.tail = blank
+            if not block.is_last:
+                # A blank line separates a paragraph from what follows.
+                needed = "" if above.kind in ("start", "list_item_open") else self._end
+                below = "".join(lines_of(blank)[1:]) if above.lines else ""
+                block.left = block.lead or below or needed
+        else:
+            block.lead = block.left = blank
+            block.tail = self._end + ("" if block.is_last else blank or self._end)
+            if position and not self._lines[position - 1].endswith("\n"):
+                block.lead += self._end
+        return block, position
 
-    def _is_memory(self, lines: list[str], position: int) -> bool:
-        bullet = _BULLET.match(_bare(lines[position]))
+    def _context(self) -> str:
+        """Return the headings and the paragraph that precede a list.
+
+        Equal paragraphs of a section introduce different lists.
+        """
+        path = " > ".join(title for _, title in self._headings if title)
+        number, label = self._labels[self._label], shortened(self._label)
+        if label != self._label:
+            label = f"{label} {sha256(self._label.encode()).hexdigest()[:8]}"
+        if number > 1:
+            label = f"{label} ({number})"
+        return " > ".join(filter(None, (_NIGHT.sub(r"\1", path) or self._file, label)))
+
+    def _memory(self, position: int) -> range | None:
+        """Return the lines of the memory that begins here, if any."""
+        bullet = position
+        while bullet < len(self._lines) - 1 and _PROMOTION.fullmatch(_bare(self._lines[bullet])):
+            bullet += 1
+        element = self._elements.get(bullet)
+        is_outside = self._file == "GEMINI.md" and self._headings[-1][1] != _GEMINI
+        if is_outside or element is None or not element.is_short_item:
+            return None
+        return range(position, bullet + 1) if self._is_memory(self._lines[bullet]) else None
+
+    def _is_memory(self, line: str) -> bool:
+        bullet = _BULLET.match(_bare(line))
         if bullet is None or _NO_MEMORY.match(bullet["text"]):
             return False
-        if (self.file == "USER.md" or self.observed_at) and _FIELD.match(bullet["text"]):
+        if (self._file == "USER.md" or self._observed_at) and _FIELD.match(bullet["text"]):
             return False
-        if not _COMMENT.sub("", bullet["text"]).strip() or "status: superseded" in lines[position]:
-            return False
-        following = lines[position + 1] if position + 1 < len(lines) else ""
-        if not following.strip():
-            return True
-        return following[0] not in " \t" and _BEGINNING.match(following) is not None
+        return bool(_COMMENT.sub("", bullet["text"]).strip()) and "status: superseded" not in line
 
-    def _entry(self, lines: list[str], span: range) -> Entry:
-        raw = "".join(lines[span.start : span.stop]).removesuffix("\n")
-        bullet = _BULLET.match(_bare(lines[span[-1]]))
+    def _entry(self, span: range) -> Entry:
+        raw = _bare("".join(self._lines[span.start : span.stop]))
+        bullet = _BULLET.match(_bare(self._lines[span[-1]]))
         assert bullet is not None  # noqa: S101 - `_is_memory` has matched it
-        above = lines[span.start - 1] if span.start else ""
+        above = self._lines[span.start - 1] if span.start else ""
         text = _COMMENT.sub("", bullet["text"]).strip()
         unknown = _COMMENT.search(_TRIGGER.sub("", _IMPORTANCE.sub("", bullet["text"])))
         is_pinned = unknown is not None or above.lstrip().startswith("<!--")
-        return Entry(_SOURCE.sub("", text) or text, raw, self.observed_at, pinned=is_pinned)
+        return Entry(_SOURCE.sub("", text) or text, raw, self._observed_at, pinned=is_pinned)
 
 
 def _bare(line: str) -> str:
     return line.rstrip("\r\n")
+
+
+def _is_blank(line: str) -> bool:
+    """Whether CommonMark treats a line as blank."""
+    return not line.strip(" \t\r\n")

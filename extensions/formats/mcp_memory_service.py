@@ -15,7 +15,7 @@ from functools import cached_property
 from hashlib import sha256
 from typing import Any, ClassVar
 
-from .base import Image, New, Record, RemovedEntry, TooFull, Unreadable
+from .base import NEXT_RUN, Image, New, Record, RemovedEntry, TooFull, Unreadable
 from .database import moment_since_epoch
 from .sqlite_file import OpenSqlite, SqliteFormat
 from .vec0 import Vec0Table, vec0_table
@@ -64,7 +64,7 @@ class _Memories(OpenSqlite):
         vector_by_text = {content: self._vectors.read(rowid) for rowid, content in rows}
         return [(text, vector) for text, vector in vector_by_text.items() if vector is not None]
 
-    def put(self, new: New) -> str:
+    def insert(self, new: New) -> str:
         """Add a row like those that it replaces, with the time of the latest."""
         key = _hash(new.text)
         existing_row = self._find(key)
@@ -79,7 +79,7 @@ class _Memories(OpenSqlite):
         if existing_row is not None:  # as the package does before it stores a text
             self._delete(key)
         row = self._row_like(new) | {"content_hash": key, "content": new.text}
-        rowid = self._insert(row)
+        rowid = self._insert_row(row)
         self._vectors.remove(rowid)
         self._vectors.insert(rowid, vector, row["store"])
         return key
@@ -99,13 +99,13 @@ class _Memories(OpenSqlite):
         self._delete(key)
         if self._find(now) is not None:
             self._delete(now)
-        self._insert(row | {"content_hash": now, "content": new.text})
+        self._insert_row(row | {"content_hash": now, "content": new.text})
         removed = self._vectors.remove(row["id"])
         self._vectors.insert(row["id"], vector, row["store"])
         self._supersede(key, now, "superseded_by")
         return now, {"vector": _to_text(removed)}
 
-    def retire(self, removal: RemovedEntry, successor: str | None) -> Image:
+    def hide(self, removal: RemovedEntry, successor: str | None) -> Image:
         """Mark it as superseded; without a successor delete it, completely if slowwave added it."""
         key = removal.key
         row = self._row(key)
@@ -124,24 +124,24 @@ class _Memories(OpenSqlite):
             image |= {"row": row, "vector": _to_text(vector), "deleted_at": now}
         return image
 
-    def bring_back(self, image: Image) -> str:
+    def restore(self, image: Image) -> str:
         """Show or insert the row again, with its vector."""
         key = str(image["key"])
         row = self._find(key)
         if "row" not in image:
             if row is None or row["deleted_at"] is not None:
-                raise Unreadable("Its agent deleted it.")
+                raise Unreadable("mcp-memory-service has deleted this memory since.")
             if "superseded_by" in image:  # otherwise a new text was the same, and the row stayed
                 self._supersede(key, image["superseded_by"])
         elif row is None:
             taken = self.db.execute("SELECT 1 FROM memories WHERE id = ?", [image["row"]["id"]])
             without = {"id"} if taken.fetchone() else set()
             values = {name: value for name, value in image["row"].items() if name not in without}
-            self._restore_vector(self._insert(values), image)
+            self._restore_vector(self._insert_row(values), image)
         elif row["deleted_at"] is not None:
-            # A row that `retire` deleted is hidden, or has the image's time; others the agent did.
+            # A row that `hide` deleted is hidden, or has the image's time; others the agent did.
             if not row["superseded_by"] and row["deleted_at"] != image.get("deleted_at"):
-                raise Unreadable("Its agent deleted it.")
+                raise Unreadable("mcp-memory-service has deleted this memory since.")
             self.db.execute("UPDATE memories SET deleted_at = NULL WHERE content_hash = ?", [key])
             self._supersede(key, image["superseded_by"])
             self._restore_vector(row["id"], image)
@@ -188,7 +188,7 @@ class _Memories(OpenSqlite):
                 ["default", new.tenant],
             ).fetchall()
         if not alike:
-            raise Unreadable(f"The file no longer has a memory of type '{new.tenant}'.")
+            raise Unreadable(f"The file no longer has a memory of type '{new.tenant}'.", NEXT_RUN)
         _, kind, store, created, created_iso = alike[-1]
         tags = dict.fromkeys(tag for row in alike for tag in _tags(row[0]))
         return {
@@ -212,10 +212,10 @@ class _Memories(OpenSqlite):
     def _row(self, key: str) -> dict[str, Any]:
         row = self._find(key)
         if row is None:
-            raise Unreadable("A memory to remove is no longer in the file.")
+            raise Unreadable("A memory to remove is no longer in the file.", NEXT_RUN)
         return row
 
-    def _insert(self, row: Mapping[str, Any]) -> int:
+    def _insert_row(self, row: Mapping[str, Any]) -> int:
         marks = ", ".join("?" * len(row))
         cursor = self.db.execute(
             f"INSERT INTO memories ({', '.join(row)}) VALUES ({marks})", list(row.values())

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import shlex
-from codecs import BOM_UTF16_BE, BOM_UTF16_LE
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
@@ -13,7 +12,6 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import typer
 
-from slowwave.cli.terminal.wording import counted
 from slowwave.store.connection import translate_errors
 from slowwave.store.errors import ChangedSince, StoreError, UnusableFile
 from slowwave.store.file import MemoryFile
@@ -25,8 +23,7 @@ from .base import Unreadable
 from .known_formats import format_named, recognised, unrecognised
 from .mirror.mirror import Mirror, default_state, mirrored_format
 from .mirror.pull import lines_of
-from .text_file import decoded, read_bytes
-from .vector_model import LentModel
+from .vector_model import EmbeddingModel
 
 if TYPE_CHECKING:
     from slowwave.store.erasing import Eraser
@@ -34,6 +31,8 @@ if TYPE_CHECKING:
     from .base import Format
 
 Done = TypeVar("Done")
+# The suffixes of agents' text files.
+_TEXTS = (".jsonl", ".md")
 _NOT_OURS = "This command takes only slowwave's own memory files."
 
 
@@ -83,12 +82,12 @@ class MirroredPlace(Place):
     def change(self, do: Callable[[MemoryFile], Done]) -> Done:
         """Change the mirror and write it back; return what `do` does.
 
-        A rehearsal checks whether the other file can store the change. Raises `StoreError`; the
+        A dry run checks whether the other file can store the change. Raises `StoreError`; the
         unwritten changes of a killed command are written even then.
         """
         self.refuse_changes()
         try:
-            self.rehearse(do)
+            self.dry_run(do)
         except StoreError:
             if self.mirror.outlives_a_failed_write and self.mirror.state.exists():
                 self.write_back()
@@ -123,7 +122,7 @@ class MirroredPlace(Place):
             f"{file}:{line}" for file in files for line in eraser.lines_of(text_of(file) or "")
         )
 
-    def rehearse(self, do: Callable[[MemoryFile], Done]) -> Done:
+    def dry_run(self, do: Callable[[MemoryFile], Done]) -> Done:
         """Change a copy of the mirror; return what `do` does. Raises `StoreError`."""
         with self.mirror.picture(datetime.now(UTC)) as copy:
             try:
@@ -137,26 +136,21 @@ class MirroredPlace(Place):
         """Return why a run may not add texts; None if it may."""
         return self.mirror.format.no_new_texts_reason(self.named)
 
-    def lend(self, model: str, encode: Callable[[Sequence[str]], Any]) -> None:
+    def set_embedder(self, model: str, encode: Callable[[Sequence[str]], Any]) -> None:
         """Lend the model for the vectors of new texts, if the file has vectors of its own."""
-        self.mirror.format.model = LentModel(model, encode)
+        self.mirror.format.model = EmbeddingModel(model, encode)
 
     def remark(self) -> str | None:
         """Return what a user should read before it is used; None for nothing."""
         format = self.mirror.format
         remarks = [format.preview_only_reason(self.named), format.remark(self.named)]
-        if count := self.mirror.count_returned(datetime.now(UTC)):
-            remarks.append(
-                f"{self.named} has {counted(count, 'entry', 'entries')} with a forgotten text, "
-                "which its agent has written again: runs and 'slowwave list' omit them."
-            )
         return " ".join(filter(None, remarks)) or None
 
     def budget(self) -> Budget | None:
         """Return how full it is, if it has a limit."""
         return self.mirror.format.budget(self.named)
 
-    def aim(self, target: int) -> bool:
+    def set_target(self, target: int) -> bool:
         """Set the size that runs should reach, if its entries have a shorter form."""
         self.mirror.format.target = target
         budget = self.budget()
@@ -244,7 +238,7 @@ def mirrored_place(named: Path, mirror: Mirror, read_only: str | None) -> Mirror
     from slowwave.consolidation.vectors.embedder import SentenceEmbedder
 
     place, embedder = MirroredPlace(named, mirror, read_only), SentenceEmbedder()
-    place.lend(embedder.name, embedder.encode)
+    place.set_embedder(embedder.name, embedder.encode)
     return place
 
 
@@ -255,6 +249,7 @@ def unconfirmed(looks: str, format: str) -> str:
 
 def _recognise(file: Path, state: Path) -> Place | None:
     from .markdown import Markdown
+    from .text_file import decoded, read_bytes
 
     formats = recognised(file)
     if not formats:
@@ -263,13 +258,10 @@ def _recognise(file: Path, state: Path) -> Place | None:
                 f"{file} is a part of {folder[0].about}. Specify the folder: {file.parent}"
             )
         offer_tables(file)
-        if file.is_file() and not is_database(file):
-            content = read_bytes(file)
-            # Other files with zeros are not texts.
-            if b"\0" not in content or content.startswith((BOM_UTF16_LE, BOM_UTF16_BE)):
-                decoded(content, file)
-            if Markdown().has_bullets(file):
-                raise unrecognised(file)
+        if file.suffix in _TEXTS and file.is_file():
+            decoded(read_bytes(file), file)  # refuses another encoding
+        if file.is_file() and Markdown().has_bullets(file):
+            raise unrecognised(file)
         return None
     if len(formats) > 1:
         names = " or ".join(format.name for format in formats)

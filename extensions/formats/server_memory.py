@@ -10,7 +10,6 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -78,14 +77,12 @@ def _parts_of(line: str, where: str) -> Iterator[str | Block]:
 
 
 def _block(tenant: str, entries: list[Entry]) -> Block:
-    """Return the entries of an entity; spaces after each comma are parts of the separator."""
-    first, rest = entries[:1], entries[1:]
-    spaces = {entry.raw[: _skip_spaces(entry.raw, 0)] for entry in rest}
-    after = spaces.pop() if len(spaces) == 1 else ""
-    if after and not first[0].raw.startswith(after):
-        entries = first + [replace(entry, raw=entry.raw.removeprefix(after)) for entry in rest]
-        return Block(tenant, f",{after}", entries, subject=tenant)
-    return Block(tenant, ",", entries, subject=tenant)
+    """Return the entries of an entity; spaces after each comma are between them."""
+    for entry in entries[1:]:
+        start = _skip_spaces(entry.raw, 0)
+        entry.gap, entry.raw = f",{entry.raw[:start]}", entry.raw[start:]
+    separator = next((entry.gap for entry in entries[1:] if entry.gap), ",")
+    return Block(tenant, separator, entries, subject=tenant)
 
 
 def _fault(entity: dict[str, Any]) -> str | None:

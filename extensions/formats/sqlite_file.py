@@ -14,13 +14,13 @@ from pathlib import Path
 from typing import ClassVar
 
 from slowwave.store.connection import retry_while_busy, translate_errors
-from slowwave.store.erasing import clean_database
-from slowwave.store.file import identity_of
+from slowwave.store.erasing import clean
+from slowwave.store.file import MemoryFile, identity_of
 from slowwave.store.opening import is_database, open_database
 
 from .base import Change, ChangedMeanwhile, Record, Unreadable, Written, first_few, shortened
 from .database import DatabaseFormat, OpenDatabase
-from .vector_model import LentModel
+from .vector_model import EmbeddingModel
 
 # How long we wait for the agent's writes, in seconds at a time; `retry_while_busy` tries again.
 _SECONDS = 0.2
@@ -29,7 +29,7 @@ _SECONDS = 0.2
 class OpenSqlite(OpenDatabase):
     """A SQLite database within a transaction; nobody else changes it before the end."""
 
-    def __init__(self, db: sqlite3.Connection, path: Path, model: LentModel | None) -> None:
+    def __init__(self, db: sqlite3.Connection, path: Path, model: EmbeddingModel | None) -> None:
         self.db = db
         self.model = model
         self._path = path
@@ -79,7 +79,7 @@ class SqliteFormat(DatabaseFormat):
     def schema_number(self, path: Path) -> int | None:
         """Return the result of `schema_query`; None if it is not a number."""
         try:
-            with open_database(path, "ro", _SECONDS) as db:
+            with looking(path) as db:
                 (number,) = db.execute(self.schema_query).fetchone()
         except sqlite3.Error:
             return None
@@ -90,7 +90,7 @@ class SqliteFormat(DatabaseFormat):
         if self.is_only_read:
             return
         with translate_errors(path), open_database(path, "rw", _SECONDS) as db:
-            clean_database(db, path)
+            clean(MemoryFile(path, db, None))
 
     def _open(self, db: sqlite3.Connection, path: Path, writes: bool) -> OpenDatabase:
         return self.rows(db, path, self.model)
@@ -98,7 +98,8 @@ class SqliteFormat(DatabaseFormat):
     def remark(self, path: Path) -> str | None:
         """Return also which memories count as undated."""
         with self.opened(path, writes=False) as database:
-            undated = [record.text for record in database.records if record.observed_at is None]
+            texts = [record.text for record in database.records if record.observed_at is None]
+        undated = list(filter(str.strip, texts))  # a row without a text is not a memory
         remarks = [super().remark(path)]
         if undated:
             named = first_few([f"'{shortened(text)}'" for text in undated])
@@ -120,7 +121,13 @@ class SqliteFormat(DatabaseFormat):
             raise Unreadable(f"{path} is not a SQLite database.")
         if writes and self.is_only_read:
             raise Unreadable(f"{path} is read-only, because it is {self.about}.")
-        with translate_errors(path), open_database(path, "rw" if writes else "ro", _SECONDS) as db:
+        # A read-only connection would leave the log that it creates.
+        can_write = writes or not _has_log(path)
+        with (
+            translate_errors(path),
+            open_database(path, "rw" if can_write else "ro", _SECONDS) as db,
+        ):
+            db.execute(f"PRAGMA query_only = {not writes}")
             # A row that is not UTF-8 must not end a run.
             db.text_factory = partial(str, encoding="utf-8", errors="replace")
             if self.deletes_rows:  # to which others may refer
@@ -139,6 +146,9 @@ class SqliteFormat(DatabaseFormat):
 def looking(path: Path) -> Iterator[sqlite3.Connection]:
     """Connect to a database, creating nothing next to it."""
     # Without a log the file alone is complete, and reading it creates no log.
-    has_log = any(Path(f"{path.resolve()}{end}").exists() for end in ("-wal", "-journal"))
-    with open_database(path, "ro" if has_log else "immutable", _SECONDS) as db:
+    with open_database(path, "ro" if _has_log(path) else "immutable", _SECONDS) as db:
         yield db
+
+
+def _has_log(path: Path) -> bool:
+    return any(Path(f"{path.resolve()}{end}").exists() for end in ("-wal", "-journal"))

@@ -25,10 +25,15 @@ class Column:
     name: str
     type: str
     is_generated: bool
-    # Whether a row without a value of it is refused.
-    must_be_given: bool
+    is_required: bool
+    has_default: bool
     # Its place in the primary key, from 1; 0 if it is not in it.
     key: int
+
+    @property
+    def must_be_given(self) -> bool:
+        """Whether a row without a value of it is refused."""
+        return self.is_required and not self.has_default and not self.key
 
     @property
     def is_number(self) -> bool:
@@ -57,8 +62,8 @@ def columns_of(db: sqlite3.Connection, table: str) -> list[Column]:
         'SELECT name, type, "notnull", dflt_value, pk, hidden FROM pragma_table_xinfo(?)', [table]
     )
     return [
-        Column(name, type, hidden != _STORED, bool(needs and default is None and not key), key)
-        for name, type, needs, default, key, hidden in rows
+        Column(name, type, hidden != _STORED, bool(required), default is not None, key)
+        for name, type, required, default, key, hidden in rows
     ]
 
 

@@ -20,7 +20,7 @@ import typer
 from slowwave.store.erasing import references_explained
 from slowwave.store.records import ROW, timestamp
 
-from .base import Image, New, Record, RemovedEntry, TooFull, Unreadable
+from .base import NEXT_RUN, Image, New, Record, RemovedEntry, TooFull, Unreadable
 from .database import OURS, key_of, moment_of, moment_since_epoch, place_of
 from .sqlite_file import OpenSqlite
 from .table_columns import Column, columns_of, quoted
@@ -35,7 +35,7 @@ _FORM = "Specify TABLE:COLUMN[,date=COLUMN][,tenant=COLUMN][,deleted=COLUMN[:VAL
 
 
 @dataclass(frozen=True)
-class Named:
+class TableSpec:
     """The table, and the columns that the user named."""
 
     table: str
@@ -48,19 +48,20 @@ class Named:
     mark: str | float | None = None
 
     @classmethod
-    def from_spec(cls, spec: str) -> Named:
+    def from_spec(cls, spec: str) -> TableSpec:
         """Parse what the user specified. Raises wrong usage."""
         first, *pairs = spec.split(",")
         table, _, text = first.partition(":")
         keys = dict(pair.partition("=")[::2] for pair in pairs)
-        is_known = keys.keys() <= {"date", "tenant", "deleted"} and len(keys) == len(pairs)
-        if not is_known or not all((table, text, *keys.values())):
+        if unknown := [key for key in keys if key not in ("date", "tenant", "deleted")]:
+            raise typer.BadParameter(f"'{spec}' has an unknown key, '{unknown[0]}'. {_FORM}")
+        if len(keys) < len(pairs) or not all((table, text, *keys.values())):
             raise typer.BadParameter(f"'{spec}' is not a valid table specification. {_FORM}")
         deleted, _, mark = keys.pop("deleted", "").partition(":")
-        named = cls(table, text, **keys, deleted=deleted or None, mark=_value(mark))
-        if len(set(named.columns)) < len(named.columns):
+        parsed = cls(table, text, **keys, deleted=deleted or None, mark=_value(mark))
+        if len(set(parsed.columns)) < len(parsed.columns):
             raise typer.BadParameter(f"'{spec}' specifies a column twice. {_FORM}")
-        return named
+        return parsed
 
     @property
     def columns(self) -> list[str]:
@@ -83,11 +84,11 @@ class _Row:
 class OpenTable(OpenSqlite):
     """A table within a transaction."""
 
-    def __init__(self, db: sqlite3.Connection, path: Path, named: Named) -> None:
+    def __init__(self, db: sqlite3.Connection, path: Path, spec: TableSpec) -> None:
         super().__init__(db, path, None)
-        self._named = named
-        self._table = quoted(named.table)
-        self._columns = columns_of(db, named.table)
+        self._spec = spec
+        self._table = quoted(spec.table)
+        self._columns = columns_of(db, spec.table)
         id_columns = [column for column in self._columns if column.key]
         self._id = sorted(id_columns, key=lambda column: column.key)
         names = [quoted(column.name) for column in self._id] or ["_rowid_"]
@@ -107,15 +108,15 @@ class OpenTable(OpenSqlite):
     def read(self) -> Iterator[Record]:
         """Yield the rows that are not deleted, ordered by their ids."""
         self.without_text = []
-        named = self._named
-        optional = (named.tenant, named.date, named.deleted)
+        spec = self._spec
+        optional = (spec.tenant, spec.date, spec.deleted)
         values = [quoted(column) if column else "NULL" for column in optional]
         # A primary key may contain NULL, which does not identify a row.
         has_id = " AND ".join(f"{quoted(column.name)} IS NOT NULL" for column in self._id) or "1"
         rows = self.db.execute(
-            f"SELECT {self._name}, {quoted(named.text)}, {', '.join(values)}, "
+            f"SELECT {self._name}, {quoted(spec.text)}, {', '.join(values)}, "
             f"{self._is_deleted}, {self._key_columns} FROM {self._table} "
-            f"WHERE {quoted(named.text)} IS NOT NULL AND {has_id} ORDER BY {self._key_columns}"
+            f"WHERE {quoted(spec.text)} IS NOT NULL AND {has_id} ORDER BY {self._key_columns}"
         )
         for name, text, tenant, date, state, is_deleted, *key_values in rows:
             row = f"{ROW} {', '.join(map(str, key_values))}"
@@ -148,37 +149,40 @@ class OpenTable(OpenSqlite):
     def no_new_texts_reason(self) -> str | None:
         """Return why no row can be added; None if rows can."""
         if len(self._id) > 1:
-            return f"The key of {self._named.table} has more than one column."
+            return f"The key of {self._spec.table} has more than one column."
         for column in self._columns:
-            if column.name in self._named.columns:
+            if column.name in self._spec.columns:
                 if column.is_generated:
-                    return f"{self._named.table}.{column.name} is computed."
+                    return f"{self._spec.table}.{column.name} is computed."
             elif column.must_be_given:
-                return f"A new row of {self._named.table} would require a value of {column.name}."
+                return f"A new row of {self._spec.table} would require a value of {column.name}."
             elif not column.key and self._has_bytes(column):
-                return f"A new row of {self._named.table} would have no {column.name}."
+                return f"A new row of {self._spec.table} would have no {column.name}."
         return None
 
-    def put(self, new: New) -> str:
+    def insert(self, new: New) -> str:
         """Add a row with what all the rows that it replaces have in common, and the latest date."""
         if (why := self.no_new_texts_reason()) is not None:
             raise Unreadable(why)
         models = new.replaces or [item.key for item in self.records if item.tenant == new.tenant]
         if not models:
-            raise TooFull(f"{self._path} no longer has a row for {new.tenant}.")
-        named = self._named
+            raise TooFull(f"{self._path} no longer has a row for {new.tenant}.", NEXT_RUN)
+        spec = self._spec
         latest = max(models, key=lambda key: self._rows[key].record.observed_at or "")
         values = self._whole_row(latest)
-        if named.date and new.observed_at > (self._rows[latest].record.observed_at or ""):
-            values[named.date] = _like(values[named.date], new.observed_at)
+        observed_at = self._rows[latest].record.observed_at
+        if spec.date and new.observed_at > (observed_at or ""):
+            values[spec.date] = _like(values[spec.date], new.observed_at)
+        elif spec.date and observed_at is None and not self._column(spec.date).is_required:
+            values[spec.date] = None
         older = [self._whole_row(key) for key in new.replaces if key != latest]
         kept = {
             name: value
             for name, value in values.items()
-            if name in (named.date, named.tenant, named.deleted)
+            if name in (spec.date, spec.tenant, spec.deleted)
             or (older and all(row[name] == value for row in older))
         }
-        name = self._insert({**kept, named.text: new.text, **self._new_id()})
+        name = self._insert_row({**kept, spec.text: new.text, **self._new_id()})
         return key_of(new.tenant, name, new.text)
 
     def can_rewrite(self, key: str, new: New) -> bool:
@@ -188,12 +192,12 @@ class OpenTable(OpenSqlite):
     def rewrite(self, key: str, new: New, former: Image | None) -> tuple[str, Image]:
         """Keep the row except its text."""
         tenant, name = place_of(key)
-        column = quoted(self._named.text)
+        column = quoted(self._spec.text)
         sql = f"UPDATE {self._table} SET {column} = ? WHERE {self._where_key}"
         self._write(sql, [new.text, *self._rows[key].key_values])
         return key_of(tenant, name, new.text), {}
 
-    def retire(self, removal: RemovedEntry, successor: str | None) -> Image:
+    def hide(self, removal: RemovedEntry, successor: str | None) -> Image:
         """Mark it; delete what slowwave added."""
         row = self._rows[removal.key]
         if not _is_ours(place_of(removal.key)[1]):
@@ -206,11 +210,11 @@ class OpenTable(OpenSqlite):
         self.db.execute(f"DELETE FROM {self._table} WHERE {self._where_key}", row.key_values)
         return {"key": removal.key, "row": values}
 
-    def bring_back(self, image: Image) -> str:
+    def restore(self, image: Image) -> str:
         """Give it the value again that it had in the column for deleted rows."""
         key = str(image["key"])
         if "row" in image:
-            self._insert(
+            self._insert_row(
                 {
                     name: bytes.fromhex(value["hex"]) if isinstance(value, dict) else value
                     for name, value in image["row"].items()
@@ -226,15 +230,15 @@ class OpenTable(OpenSqlite):
         """Delete its row, unless the row has another text by now."""
         if (row := self._rows.get(str(image["key"]))) is not None:
             sql = f"DELETE FROM {self._table} WHERE {self._where_key}"
-            with references_explained(self.db, self._path, self._named.table):
+            with references_explained(self.db, self._path, self._spec.table):
                 self.db.execute(sql, row.key_values)
 
     @property
     def _is_deleted(self) -> str:
         """SQL: whether a row is deleted."""
-        if self._named.deleted is None:
+        if self._spec.deleted is None:
             return "0"
-        column, mark = quoted(self._named.deleted), self._named.mark
+        column, mark = quoted(self._spec.deleted), self._spec.mark
         if mark is None:
             return f"coalesce({column}, 0) NOT IN (0, '', '0')"
         literal = self.db.execute("SELECT quote(?)", [mark]).fetchone()[0]
@@ -246,7 +250,7 @@ class OpenTable(OpenSqlite):
         sql = f"SELECT {self._is_deleted} FROM {self._table} WHERE {self._where_key}"
         if self.db.execute(sql, self._rows[key].key_values).fetchone() != (1,):
             raise Unreadable(
-                f"{self._named.deleted} of {self._named.table} does not keep the value "
+                f"{self._spec.deleted} of {self._spec.table} does not keep the value "
                 f"{self._new_state}: a trigger or the column type changes it."
             )
 
@@ -254,10 +258,10 @@ class OpenTable(OpenSqlite):
     @cached_property
     def _new_state(self) -> str | float:
         """What is written into the column for deleted rows: a mark, or the time as it has it."""
-        if self._named.mark is not None:
-            return self._named.mark
+        if self._spec.mark is not None:
+            return self._spec.mark
         now = datetime.now(UTC)
-        column = next(column for column in self._columns if column.name == self._named.deleted)
+        column = self._column(cast(str, self._spec.deleted))
         if not column.is_number:
             return timestamp(now)
         sql = f"SELECT max({quoted(column.name)}) FROM {self._table}"
@@ -267,13 +271,13 @@ class OpenTable(OpenSqlite):
         return int(now.timestamp() * (1000 if latest > _MAX_SECONDS else 1))
 
     def _set_state(self, key: str, state: Any) -> None:
-        column = quoted(cast(str, self._named.deleted))
+        column = quoted(cast(str, self._spec.deleted))
         sql = f"UPDATE {self._table} SET {column} = ? WHERE {self._where_key}"
         try:
             self.db.execute(sql, [state, *self._rows[key].key_values])
         except sqlite3.IntegrityError as error:
             raise Unreadable(
-                f"{self._path} does not accept {state} as {self._named.deleted}: {error}.",
+                f"{self._path} does not accept {state} as {self._spec.deleted}: {error}.",
                 "A trigger refuses updates. Such a table can only be imported "
                 "('slowwave import --from table:...')."
                 if error.sqlite_errorname == "SQLITE_CONSTRAINT_TRIGGER"
@@ -290,6 +294,9 @@ class OpenTable(OpenSqlite):
         free = _OUR_IDS.start if latest is None else latest + 1
         return {self._id[0].name if self._id else "_rowid_": free}
 
+    def _column(self, name: str) -> Column:
+        return next(column for column in self._columns if column.name == name)
+
     def _has_bytes(self, column: Column) -> bool:
         """Whether some row has bytes in a column, such as the vector of its text."""
         sql = f"SELECT 1 FROM {self._table} WHERE typeof({quoted(column.name)}) = 'blob' LIMIT 1"
@@ -303,7 +310,7 @@ class OpenTable(OpenSqlite):
         values = dict(zip(names, row, strict=True))
         return values if self._id else {**values, "_rowid_": self._rows[key].key_values[0]}
 
-    def _insert(self, row: Mapping[str, Any]) -> str:
+    def _insert_row(self, row: Mapping[str, Any]) -> str:
         """Add a row, and return its name. Raises `TooFull` if the table refuses it."""
         names, places = ", ".join(map(quoted, row)), ", ".join("?" * len(row))
         sql = f"INSERT INTO {self._table} ({names}) VALUES ({places}) RETURNING {self._name}"

@@ -23,7 +23,7 @@ MAX_SAMPLE = 400
 SAMPLES_AT_EITHER_END = 5
 
 
-class LentModel:
+class EmbeddingModel:
     """Encodes texts, each of them once."""
 
     def __init__(self, name: str, encode: Encode) -> None:

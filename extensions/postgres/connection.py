@@ -21,9 +21,9 @@ if TYPE_CHECKING:
 # Unless the URL specifies them: how long we wait for a server, in seconds, and our name.
 _DEFAULTS: dict[str, str | int] = {"connect_timeout": 10, "application_name": "slowwave"}
 # How long we wait for another transaction, in seconds.
-_LOCK_S = 10
+_LOCK_SECONDS = 10
 # The maximum time of a statement, in seconds: the longest, over all rows of a tenant, takes some.
-STATEMENT_S = 300
+STATEMENT_SECONDS = 300
 # Characters of a message of PostgreSQL.
 _MAX_SHOWN = 300
 
@@ -93,8 +93,8 @@ def short_transaction(conn: Connection) -> Iterator[None]:
 
 def _limit(conn: Connection) -> None:
     """Limit the statements of a transaction; a pooler may lend the session to others."""
-    conn.execute(f"SET LOCAL lock_timeout = '{_LOCK_S}s'")
-    conn.execute(f"SET LOCAL statement_timeout = '{STATEMENT_S}s'")
+    conn.execute(f"SET LOCAL lock_timeout = '{_LOCK_SECONDS}s'")
+    conn.execute(f"SET LOCAL statement_timeout = '{STATEMENT_SECONDS}s'")
 
 
 def _explain(error: Error, url: DatabaseUrl) -> StoreError:
@@ -116,7 +116,7 @@ def _explain(error: Error, url: DatabaseUrl) -> StoreError:
                 f"{url} ended a statement: {message}.",
                 f"{unchanged} A trigger, a view or a busy server may keep the statement from "
                 "finishing within "
-                f"{STATEMENT_S} seconds.",
+                f"{STATEMENT_SECONDS} seconds.",
             )
         case errors.InsufficientPrivilege() if "row-level security" in message:
             return StoreError(

@@ -74,7 +74,7 @@ class PostgresStore(PostgresFormat):
     name = "langgraph"
     about = "LangGraph's PostgresStore with LangMem's memories"
     holds = "a value of LangMem's form; a namespace is a tenant"
-    # The last migration of the version that was tried.
+    # The last migration of the version that was tested.
     schema = 3, "3.2.0"
     rows = _Namespace
     tables_are = "The table store is expected, as langgraph-checkpoint-postgres 3.2.0 creates it."

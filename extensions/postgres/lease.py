@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 _TABLE = "slowwave_mirrors"
 # An advisory lock: several programs may find the table missing at once.
-_MAKING = 5_103_017
+_CREATION_LOCK = 5_103_017
 
 _CREATE = f"""
 CREATE TABLE IF NOT EXISTS {_TABLE} (
@@ -46,12 +46,12 @@ CREATE TABLE IF NOT EXISTS {_TABLE} (
 """
 
 # How long a lease lasts, in seconds, and after which part of it it is renewed.
-LEASE_S = 60.0
+LEASE_SECONDS = 60.0
 _RENEWED_AFTER = 1 / 3
 
 # SQL: the end of a lease that begins now, and the row of our lease.
-_THEN = "clock_timestamp() + make_interval(secs => %s)"
-_OURS = "source = %s AND tenant = %s AND lease_owner = %s"
+_LEASE_END = "clock_timestamp() + make_interval(secs => %s)"
+_OUR_ROW = "source = %s AND tenant = %s AND lease_owner = %s"
 
 
 def _make_table(conn: Connection) -> None:
@@ -59,7 +59,7 @@ def _make_table(conn: Connection) -> None:
     if columns_of(conn, _TABLE):
         return
     with short_transaction(conn):
-        conn.execute("SELECT pg_advisory_xact_lock(%s)", [_MAKING])
+        conn.execute("SELECT pg_advisory_xact_lock(%s)", [_CREATION_LOCK])
         conn.execute(_CREATE)
 
 
@@ -126,33 +126,33 @@ class Lease:
                 f"INSERT INTO {_TABLE} (source, tenant) VALUES (%s, %s) ON CONFLICT DO NOTHING", row
             )
             taken = conn.execute(
-                f"UPDATE {_TABLE} SET leased_until = {_THEN}, lease_owner = %s "
+                f"UPDATE {_TABLE} SET leased_until = {_LEASE_END}, lease_owner = %s "
                 f"WHERE (source, tenant) IN (SELECT source, tenant FROM {_TABLE} "
                 "WHERE source = %s AND tenant = %s "
                 "AND coalesce(leased_until, '-infinity') < clock_timestamp() "
                 "FOR UPDATE SKIP LOCKED)",
-                [LEASE_S, self.owner, *row],
+                [LEASE_SECONDS, self.owner, *row],
             ).rowcount
         if not taken:
             raise FileHeld(
                 f"Another maintenance run has leased {self._url}.",
                 "Wait until it has ended, then try again. If it was killed, its lease expires "
-                f"within {LEASE_S:.0f} seconds.",
+                f"within {LEASE_SECONDS:.0f} seconds.",
             )
 
     def _renew_until(self, ended: Event) -> None:
-        while not ended.wait(LEASE_S * _RENEWED_AFTER):
+        while not ended.wait(LEASE_SECONDS * _RENEWED_AFTER):
             # If this fails until the lease has expired, the final write is refused only if another
             # run has leased the tenant by then.
             with suppress(StoreError), connected(self._url) as conn, short_transaction(conn):
-                sql = f"UPDATE {_TABLE} SET leased_until = {_THEN} WHERE {_OURS}"
-                conn.execute(sql, [LEASE_S, *self._ours])
+                sql = f"UPDATE {_TABLE} SET leased_until = {_LEASE_END} WHERE {_OUR_ROW}"
+                conn.execute(sql, [LEASE_SECONDS, *self._ours])
 
     def _release(self) -> None:
         with connected(self._url) as conn, short_transaction(conn):
             # A tenant without a mirror leaves no row.
-            conn.execute(f"DELETE FROM {_TABLE} WHERE {_OURS} AND mirror IS NULL", self._ours)
-            sql = f"UPDATE {_TABLE} SET leased_until = NULL, lease_owner = NULL WHERE {_OURS}"
+            conn.execute(f"DELETE FROM {_TABLE} WHERE {_OUR_ROW} AND mirror IS NULL", self._ours)
+            sql = f"UPDATE {_TABLE} SET leased_until = NULL, lease_owner = NULL WHERE {_OUR_ROW}"
             conn.execute(sql, self._ours)
 
     def keep_mirror(self, conn: Connection, mirror: bytes) -> None:
@@ -161,7 +161,7 @@ class Lease:
         Raises `FileHeld` if another run has leased the tenant since.
         """
         row = conn.execute(
-            f"SELECT sha256(mirror) FROM {_TABLE} WHERE {_OURS} FOR UPDATE", self._ours
+            f"SELECT sha256(mirror) FROM {_TABLE} WHERE {_OUR_ROW} FOR UPDATE", self._ours
         ).fetchone()
         if row is None:
             raise FileHeld(
@@ -169,5 +169,5 @@ class Lease:
                 "Nothing of this run was written. Run it again.",
             )
         if row[0] != sha256(mirror).digest():
-            sql = f"UPDATE {_TABLE} SET mirror = %s, version = version + 1 WHERE {_OURS}"
+            sql = f"UPDATE {_TABLE} SET mirror = %s, version = version + 1 WHERE {_OUR_ROW}"
             conn.execute(sql, [mirror, *self._ours])

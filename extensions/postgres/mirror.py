@@ -12,12 +12,7 @@ from secrets import token_hex
 from tempfile import TemporaryDirectory, gettempdir
 
 from slowwave.extensions.formats.mirror.mirror import Mirror, naming, retry_while_others_write
-from slowwave.extensions.formats.mirror.push import (
-    compute_change,
-    keep_what_was_written,
-    link_existing_texts,
-    store_removed_images,
-)
+from slowwave.extensions.formats.mirror.push import link_existing_texts
 from slowwave.store.file import checkpoint_log, open_any_version, open_writing
 
 from .format import PostgresFormat
@@ -91,15 +86,9 @@ class TenantMirror(Mirror):
             with open_any_version(self.state) as file:
                 _create(copy.state, file.conn.serialize())
             stale = copy.pull(tenant, now)
-            with open_writing(copy.state) as file:
-                change = compute_change(file, tenant.records)
-                if change:
-                    written = tenant.prepare(change)
-                    with file.transaction():
-                        store_removed_images(file, change, written)
-                        keep_what_was_written(file, change, written)
-                with file.transaction():
-                    link_existing_texts(file, tenant.read())
+            copy.push(tenant, lambda: None)
+            with open_writing(copy.state) as file, file.transaction():
+                link_existing_texts(file, tenant.read())
             checkpoint_log(copy.state)
             with open_any_version(copy.state) as file:
                 tenant.keep_mirror(self.lease, file.conn.serialize())
@@ -117,8 +106,7 @@ def _create(path: Path, mirror: bytes) -> None:
 def _fill(copy: Mirror, tenant: OpenTenant, now: datetime) -> None:
     """Create the memory file of a tenant's mirror, and update it from the rows."""
     mirror = tenant.mirror()
-    if mirror is None:
-        copy.make()
-    else:
+    if mirror is not None:
         _create(copy.state, mirror)
+    copy.make()
     copy.pull(tenant, now)

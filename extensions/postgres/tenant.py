@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from slowwave.extensions.formats.base import Record
 from slowwave.extensions.formats.database import OpenDatabase
-from slowwave.extensions.formats.vector_model import LentModel
+from slowwave.extensions.formats.vector_model import EmbeddingModel
 from slowwave.store.errors import NotFound, StoreError
 
 from .lease import Lease, mirror_versions, read_mirror
@@ -26,7 +26,7 @@ class OpenTenant(OpenDatabase):
     tenants_are: ClassVar[str]
 
     def __init__(
-        self, conn: Connection, url: DatabaseUrl, table: MemoryTable, model: LentModel | None
+        self, conn: Connection, url: DatabaseUrl, table: MemoryTable, model: EmbeddingModel | None
     ) -> None:
         """Read the tenant. Raises `NotFound` if it does not exist."""
         if url.tenant is None:

@@ -11,7 +11,7 @@ from abc import abstractmethod
 from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar
 
-from slowwave.extensions.formats.base import Image, New, Record, RemovedEntry, Unreadable
+from slowwave.extensions.formats.base import NEXT_RUN, Image, New, Record, RemovedEntry, Unreadable
 from slowwave.extensions.formats.database import key_of, place_of
 
 from .table import columns_of, escaped
@@ -53,7 +53,7 @@ class WholeRows(OpenTenant):
         )
         return list(map(self.record_of, rows))
 
-    def put(self, new: New) -> str:
+    def insert(self, new: New) -> str:
         """Add a row like those that it replaces."""
         replaced = self._rows(
             f"WHERE {self.id} = ANY(%s::{self.id_type}[]) "
@@ -62,10 +62,10 @@ class WholeRows(OpenTenant):
             without=self.unread,
         )
         row = self.row_with_text(new, replaced)
-        self._insert(json.dumps(row))
+        self._insert_row(json.dumps(row))
         return key_of(self._tenant, row[self.id], new.text)
 
-    def retire(self, removal: RemovedEntry, successor: str | None) -> Image:
+    def hide(self, removal: RemovedEntry, successor: str | None) -> Image:
         """Delete it, and return it completely."""
         _, name = place_of(removal.key)
         row = self._value(
@@ -74,13 +74,13 @@ class WholeRows(OpenTenant):
             [name],
         )
         if row is None:
-            raise Unreadable(f"'{name}' is no longer there.")
+            raise Unreadable(f"'{name}' is no longer in {self._table.name}.", NEXT_RUN)
         # As text: parsing could change some numbers.
         return {"key": removal.key, "row": row}
 
-    def bring_back(self, image: Image) -> str:
+    def restore(self, image: Image) -> str:
         """Insert it again."""
-        self._insert(str(image["row"]))
+        self._insert_row(str(image["row"]))
         return str(image["key"])
 
     def _rows(
@@ -93,7 +93,7 @@ class WholeRows(OpenTenant):
         ).fetchall()
         return [json.loads(text) for (text,) in rows]
 
-    def _insert(self, row: str) -> None:
+    def _insert_row(self, row: str) -> None:
         from psycopg.sql import Identifier
 
         table = self._table

@@ -45,7 +45,8 @@ def read_conversations(
     try:
         text = raw.removeprefix(codecs.BOM_UTF8).decode()
     except UnicodeDecodeError:
-        raise UnreadableConversation(f"{name} is not UTF-8.") from None
+        hint = "Convert it to UTF-8, for instance with iconv."
+        raise UnreadableConversation(f"{name} is not UTF-8.", hint) from None
     file = RecordedFile(name, text, skipped)
     chosen = _named(format) if format else _detect(file)
     try:
@@ -82,7 +83,7 @@ def _named(name: str) -> ConversationFormat:
 
 def _detect(file: RecordedFile) -> ConversationFormat:
     if not file.text.strip():
-        raise UnreadableConversation(f"{file.name} is empty.")
+        raise UnreadableConversation(f"{file.name} is empty.", "Specify another file.")
     for format in FORMATS:
         if format.recognises(file):
             return format

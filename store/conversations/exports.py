@@ -45,7 +45,10 @@ def _export_format(
     def read(file: RecordedFile) -> list[Conversation]:
         values = conversations_in(file)
         if not values:
-            raise UnreadableConversation(f"{file.name} is not a {program} export.")
+            raise UnreadableConversation(
+                f"{file.name} is not a {program} export.",
+                "Omit --from to have its format detected.",
+            )
         return [
             Conversation(
                 f"{file.name}#{value.get(title) or number}",

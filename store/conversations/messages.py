@@ -122,7 +122,10 @@ class RecordedFile:
         for number, value in self.lines:
             try:
                 if value is None and number < last_line:
-                    raise UnreadableConversation(f"Line {number} of {self.name} is not valid JSON.")
+                    raise UnreadableConversation(
+                        f"Line {number} of {self.name} is not valid JSON.",
+                        "Correct the line, or skip invalid lines with --skip-invalid.",
+                    )
                 result = read(value) if isinstance(value, dict) else None
             except (UnreadableConversation, InvalidContent) as error:
                 if self.skipped is None:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
-from dataclasses import dataclass, field
+from collections.abc import Collection, Iterator
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
 
@@ -12,10 +12,9 @@ from slowwave.store.file import MemoryFile
 from slowwave.store.journal_form import JournalEntry, read_entry
 from slowwave.store.purge import removals
 from slowwave.store.records import json_text
-from slowwave.store.rows import Row, encode_row
+from slowwave.store.rows import Row, current_row, encode_row
 
-# How many characters of a text an obstacle shows.
-_EXCERPT = 60
+_BY_HAND = "An agent or a person did that: change it back, or undo other proposals individually."
 
 
 @dataclass(frozen=True)
@@ -52,6 +51,18 @@ class LaterChanges:
         """Return the changes of a row after an entry, oldest first."""
         return self._after(entry, self._by_row.get((entry.table, encode_row(entry.key)), []))
 
+    def updates_after(self, entry: JournalEntry) -> Iterator[JournalEntry]:
+        """Yield how later runs updated or corrected what superseded the memory of an entry."""
+        successor, seen = entry.after.get("superseded_by"), set[str]()
+        while successor is not None and successor not in seen:
+            seen.add(successor)
+            for change in self.after(replace(entry, key={"id": successor})):
+                is_new_text = change.after.keys() & {"content", "status"}
+                if is_new_text and (change.run, change.proposal) in self._updates:
+                    yield change
+            row = current_row(self.file, "memories", {"id": successor})
+            successor = None if row is None else row["superseded_by"]
+
     def absorbed_after(self, entry: JournalEntry) -> list[JournalEntry]:
         """Return the edges by which a memory absorbed others after an entry about it."""
         return self._after(entry, self._edges.get(entry.key["id"], []))
@@ -82,6 +93,16 @@ class LaterChanges:
         return entries
 
     @cached_property
+    def _updates(self) -> set[tuple[str, str]]:
+        # Corrections are updates, too. Proposals of the same run can be undone in any order.
+        rows = self.file.tuples(
+            "SELECT run_id, key FROM proposals "
+            "WHERE operation = 'update' AND state = 'applied' AND run_id <> ?",
+            [self.run_id],
+        )
+        return {(run, key) for run, key in rows}
+
+    @cached_property
     def _edges(self) -> dict[str, list[JournalEntry]]:
         edges: dict[str, list[JournalEntry]] = {}
         for (table, _), changes in self._by_row.items():
@@ -95,21 +116,24 @@ def column_changed(
     entry: JournalEntry, column: str, *, now: object, written: object, by: JournalEntry | None
 ) -> Obstacle:
     """Return the obstacle that a column has changed since the run."""
-    table, key = entry.table, entry.key
-    row = f"Memory {_name(key)}" if table == "memories" else f"A row of {table} ({_name(key)})"
-    what = (
-        f"{row} was changed after the run: {column} is {_excerpt(now, written)} now, "
-        f"but the run had set it to {_excerpt(written, now)}."
-    )
-    return _obstacle(table, key, what=what, by=by, column=column, now=now, written=written)
+    row = _name(entry.key)
+    subject = f"Memory {row}" if entry.table == "memories" else f"A row of {entry.table} ({row})"
+    obstacle = _obstacle(entry.table, row, f"{subject} was changed after the run: {column}.", by)
+    return replace(obstacle, column=column, now=now, left=written)
+
+
+def successor_updated(memory_id: str, change: JournalEntry) -> Obstacle:
+    """Return the obstacle that a memory would become active whose text was corrected since."""
+    successor = _name(change.key)
+    what = f"Memory {successor}, which superseded memory {memory_id}, was updated after the run."
+    return _obstacle("memories", successor, what, change)
 
 
 def memory_gone(file: MemoryFile, memory_id: str) -> Obstacle:
     """Return the obstacle that a memory no longer exists."""
     removal = next(removals(file, memory_id), None)
     if removal is None or removal.is_forgotten:
-        what = f"Memory {memory_id} was deleted after the run."
-        return _obstacle("memories", {"id": memory_id}, what=what, by=None)
+        return _obstacle("memories", memory_id, f"Memory {memory_id} was deleted after the run.")
     why = (
         f"Memory {memory_id} was purged on {removal.removed_at[:10]} by run {removal.run_id}: "
         "purged memories cannot be restored."
@@ -126,40 +150,18 @@ def memory_needed(
         if superseded
         else f"Memory {memory_id} absorbed memory {dependent}"
     )
-    return _obstacle("memories", {"id": memory_id}, what=f"{event} after the run.", by=by)
+    return _obstacle("memories", memory_id, f"{event} after the run.", by)
 
 
-def _obstacle(
-    table: str,
-    key: Row,
-    *,
-    what: str,
-    by: JournalEntry | None,
-    column: str | None = None,
-    now: object = None,
-    written: object = None,
-) -> Obstacle:
-    run, proposal = (None, None) if by is None else (by.run, by.proposal or None)
-    author = f"Run {run}, proposal {proposal[:12]} did that" if proposal else f"Run {run} did that"
-    if proposal in STATUS_AFTER:
-        # The run did nothing else, and is undone as a whole.
-        author, proposal = f"Run {run} did that ({proposal})", None
-    why = f"{author}: undo it first." if run else "An agent or a person did that, not a run."
-    return Obstacle(table, _name(key), column, now, written, run, proposal, why=f"{what} {why}")
+def _obstacle(table: str, row: str, what: str, by: JournalEntry | None = None) -> Obstacle:
+    if by is None:
+        return Obstacle(table, row, why=f"{what} {_BY_HAND}")
+    # A run that expires or archives does nothing else, and is undone as a whole.
+    proposal = None if by.proposal in ("", *STATUS_AFTER) else by.proposal
+    author = f"Proposal {proposal[:12]} of run {by.run}" if proposal else f"Run {by.run}"
+    why = f"{what} {author} did that: undo it first."
+    return Obstacle(table, row, run=by.run, proposal=proposal, why=why)
 
 
 def _name(key: Row) -> str:
     return " ".join(str(value) for value in key.values())
-
-
-def _excerpt(value: object, compared: object) -> str:
-    """Return a value for a message; for a long text, the part where it first differs."""
-    if not isinstance(value, str):
-        return "empty" if value is None else str(value)
-    same = next(
-        (index for index, (a, b) in enumerate(zip(value, str(compared), strict=False)) if a != b), 0
-    )
-    start = max(0, min(same - _EXCERPT // 3, len(value) - _EXCERPT))
-    part = value[start : start + _EXCERPT]
-    before, after = "…" * (start > 0), "…" * (start + _EXCERPT < len(value))
-    return f"'{before}{part}{after}'"

@@ -13,7 +13,6 @@ from slowwave.store.erasing import references_explained
 from slowwave.store.errors import ChangedSince, DamagedRow
 from slowwave.store.file import MemoryFile
 from slowwave.store.journal_form import (
-    FOUND_IN_TEXTS,
     JOURNAL_HINT,
     JournalEntry,
     damaged_entry_error,
@@ -25,11 +24,18 @@ from slowwave.store.records import content_hash, json_text, next_moment
 from slowwave.store.rows import Row, current_row, delete_rows, set_columns
 
 from .before_images import BeforeImages
-from .obstacles import LaterChanges, Obstacle, column_changed, memory_gone, memory_needed
+from .obstacles import (
+    LaterChanges,
+    Obstacle,
+    column_changed,
+    memory_gone,
+    memory_needed,
+    successor_updated,
+)
 
 _HINT = (
-    "Nothing was undone. Undo later runs first, newest first; or undo the other proposals "
-    "individually, or restore single memories."
+    "Nothing was undone. Undo later runs first, newest first: slowwave undo FILE RUN. You can also "
+    "undo other proposals individually, or restore single memories."
 )
 _HINT_OF_PURGED = (
     "Nothing was undone. A backup from before the purge has those memories, and 'slowwave show "
@@ -42,7 +48,7 @@ _BOOKKEEPING = frozenset(
 )
 # Changes of these columns do not prevent an undo that deletes the memory.
 _IGNORED_ON_DELETE = _BOOKKEEPING | {"trust", "source"}
-# The proposal of journal entries that have none: vectors and names that the run found.
+# The proposal of journal entries that have none: vectors that the run computed.
 _OF_NO_PROPOSAL = ""
 # How many journal entries are in memory at a time: some contain a vector.
 _BATCH = 1_000
@@ -62,7 +68,7 @@ def undo_runs(file: MemoryFile, run_ids: Sequence[str], now: str) -> list[str]:
 
 def _undo_run(file: MemoryFile, run_id: str, now: str) -> list[str]:
     keys = _applied(file, run_id)
-    _reverse(file, run_id, [*keys, *STATUS_AFTER, _OF_NO_PROPOSAL]).delete_findings()
+    _reverse(file, run_id, [*keys, *STATUS_AFTER, _OF_NO_PROPOSAL]).delete_vectors()
     file.conn.execute("UPDATE runs SET outcome = 'undone' WHERE id = ?", [run_id])
     _mark_undone(file, run_id, keys, now)
     return keys
@@ -140,12 +146,6 @@ def _mark_undone(
         f"AND (SELECT json_extract(options, '$.{DECIDED}') FROM runs WHERE id = ?3) IS NOT NULL",
         [(next_moment(now), key, run_id) for key in keys],
     )
-    # Names that undone runs, or this one, found and that nothing mentions any longer.
-    file.conn.execute(
-        "DELETE FROM entities WHERE id NOT IN (SELECT entity_id FROM memory_entities) AND "
-        "(run_id = ? OR run_id IN (SELECT id FROM runs WHERE outcome = 'undone'))",
-        [run_id],
-    )
 
 
 @dataclass(frozen=True)
@@ -189,8 +189,8 @@ class _Reversal:
             raise damaged_entry_error(entry.run, entry.sequence, fault) from error
 
     def _reverse_by_kind(self, entry: JournalEntry) -> Iterator[Obstacle]:
-        if entry.table in FOUND_IN_TEXTS:
-            self._reverse_found(entry)
+        if entry.table == "embeddings":
+            self._reverse_vector(entry)
         elif entry.is_image:
             fault = "belongs to a purge, unlike the run"
             raise damaged_entry_error(entry.run, entry.sequence, fault)
@@ -199,15 +199,15 @@ class _Reversal:
         else:
             yield from self._reverse_update(entry, entry.before)
 
-    def _reverse_found(self, entry: JournalEntry) -> None:
-        """Undo a vector, name or scan; one that was replaced since stays."""
+    def _reverse_vector(self, entry: JournalEntry) -> None:
+        """Undo a vector; one that was replaced since stays."""
         table, key, before = entry.table, entry.key, entry.before
         if before is not None and entry.is_image:
-            self.images.put_back(entry.sequence, table, key, before)
+            self.images.put_back(key, before)
             return
         current = current_row(self.file, table, key)
         if current is None or current["run_id"] != self.run_id:
-            self.images.forget(table, key)
+            self.images.forget(key)
         elif before is None:
             delete_rows(self.file, table, [key])
         else:
@@ -271,12 +271,20 @@ class _Reversal:
             else:
                 by = _last_writer(changes, column, current[column])
                 yield column_changed(entry, column, now=current[column], written=written, by=by)
-        if before.keys() - _INDEPENDENT:
-            for change in self.later.absorbed_after(entry):
-                yield memory_needed(key["id"], change.key["source_id"], False, change)
+        yield from self._built_on(entry, restored)
         self._fix_references(key["id"], current, restored)
         if restored:
             set_columns(self.file, table, [key], restored)
+
+    def _built_on(self, entry: JournalEntry, restored: Row) -> Iterator[Obstacle]:
+        """Yield an obstacle for each later change that builds on an update of a memory."""
+        memory_id, before = entry.key["id"], entry.before or {}
+        if before.keys() - _INDEPENDENT:
+            for change in self.later.absorbed_after(entry):
+                yield memory_needed(memory_id, change.key["source_id"], False, change)
+        if restored.get("status") == "active":
+            for change in self.later.updates_after(entry):
+                yield successor_updated(memory_id, change)
 
     def _fix_references(self, memory_id: str, current: Row, restored: dict[str, Any]) -> None:
         successor = restored.get("superseded_by")

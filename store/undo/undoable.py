@@ -35,7 +35,7 @@ class Undoable:
     aged: int = 0
     # How many messages of conversations it marked as read.
     messages: int = 0
-    # How many parts of conversations it queued, read or dropped.
+    # How many parts of conversations it queued or read.
     parts: int = 0
     # When memories of it were last forgotten, which no undo restores; None if none were.
     forgotten_at: str | None = None
@@ -145,13 +145,9 @@ def _refuse_purge(run: Run) -> None:
             f"Run {run.id} forgot memories, which cannot be undone.",
             "Earlier runs can be undone by their ids: 'slowwave log FILE' lists them.",
         )
-    if _is_purge(run):
+    if run.options.get(OPTION):
         raise StoreError(
             f"Run {run.id} was a purge, which cannot be undone.",
             "'slowwave show FILE MEMORY --lineage' shows the texts of purged memories; a backup "
             "has their rows. 'slowwave log FILE' lists earlier runs, which can be undone by id.",
         )
-
-
-def _is_purge(run: Run) -> bool:
-    return bool(run.options.get(OPTION)) or FORGOTTEN in run.options

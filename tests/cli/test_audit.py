@@ -149,18 +149,6 @@ def test_audit_commands_retire_expired_and_faded_memories(memory_file: Path, cli
     assert now["m0"] == "expired"
 
 
-def test_an_audit_lists_contradictions_and_pending_proposals(memory_file: Path, cli: Cli) -> None:
-    fill(memory_file, ["Billing listens on port 8080.", "Billing listens on port 8081."])
-    fill(memory_file, ["Ines waters the plants.", "Ines waters the plants!"])
-    assert cli("maintain", memory_file, "--review", "always").code == 0
-    findings = kinds(memory_file, cli)
-    (conflict,), (pending,) = findings["conflict"], findings["pending"]
-    assert conflict["command"] == f"slowwave conflicts {memory_file}"
-    assert "8080 vs. 8081; " in str(conflict["why"])
-    assert pending["command"] == f"slowwave review {memory_file}"
-    assert cli("audit", memory_file, "--tenant", "nobody").code == 1
-
-
 def test_an_audit_counts_secrets_by_kind_without_printing_them(memory_file: Path, cli: Cli) -> None:
     password, token = "Zx9!kk31", f"ghp_{'a1B2c3D4' * 4}e5F6"
     texts = [f"The router's password is {password}.", f"GitHub: {token}", "The wiki is in Oslo."]

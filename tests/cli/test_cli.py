@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
+from io import BytesIO, TextIOWrapper
 from pathlib import Path
 from typing import Any
 
@@ -39,7 +40,7 @@ def with_sql(sql: str) -> Callable[[Path], None]:
 BAD_FILES: dict[str, tuple[Callable[[Path], object], str]] = {
     "missing": (lambda path: None, "There is no file"),
     "folder": (lambda path: path.mkdir(), "is a folder.\nSpecify a memory file in it"),
-    "empty": (lambda path: path.touch(), "is empty"),
+    "empty": (lambda path: path.touch(), "has no content (0 bytes)"),
     "text": (lambda path: path.write_text("Dear diary\n" * 50), "not a SQLite database"),
     "foreign": (foreign, "but not a memory file"),
     "short": (lambda path: path.write_bytes(b"SQLite"), "not a SQLite database"),
@@ -109,6 +110,7 @@ MISUSE: list[tuple[list[object], str]] = [
     (["maintain", "FILE", setting("retain", "kind=fact,\nkeep=3d")], "not a retention rule"),
     (["ingest", "FILE", "--ttl", f"fact={'9' * 5_000}"], "--ttl"),
     (["ingest", "FILE", "--watch", ".", "--interval", "inf"], "--interval"),
+    (["add", "FILE", " \t "], "must not be blank"),
     (["add", "FILE", "text", "--tenant", " "], "--tenant must not be blank"),
     (["add", "FILE", "text", "--tag", ""], "--tag must not be blank"),
     (["formats", "postgresql://me:secret@localhost/db"], "a file, not a database"),
@@ -139,7 +141,6 @@ FAILURES: list[tuple[list[object], str]] = [
     (["import", "--empty", "FILE"], "already exists"),
     (["import", "FILE", "/nonexistent.jsonl"], "Cannot read"),
     (["import", "FILE", "FILE"], "SOURCE must be a JSON Lines file."),
-    (["add", "FILE", " \t "], "not valid"),
     (["import", "--empty", "/"], "is a folder"),
     (["maintain", "FILE", "--embedder", "no-such-model"], "no-such-model"),
 ]
@@ -317,6 +318,18 @@ def test_an_invalid_line_is_named(line: str, why: str, tmp_path: Path, cli: Cli)
     source.write_text('{"content": "A fact."}\n' + line + "\n")
     cli("import", tmp_path / "new.db", source).ends(1, "Line 2", why)
     assert list(tmp_path.iterdir()) == [source]
+
+
+def test_an_empty_source_creates_no_file(
+    memory_file: Path, tmp_path: Path, cli: Cli, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (source := tmp_path / "empty.jsonl").touch()
+    new = tmp_path / "new.db"
+    cli("import", new, source).ends(1, "source is empty", f"slowwave import {new} --empty")
+    monkeypatch.setattr("sys.stdin", TextIOWrapper(BytesIO()))
+    cli("import", new, "-").ends(1, "source is empty")
+    assert not new.exists()
+    cli("import", memory_file, source).ends(0).says("Imported 0 memories", "source is empty")
 
 
 def test_export_contains_active_memories_without_vectors_by_default(filled: Path, cli: Cli) -> None:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import os
 import re
-import shlex
 import signal
 from collections.abc import Callable
 from pathlib import Path
@@ -44,28 +43,6 @@ def test_a_usage_error_says_what_to_do(filled: Path, cli: Cli) -> None:
     cli("export", filled, "--wiki").ends(2, "See 'slowwave export --help'.")
     cli("export", filled, "out.jsonl").ends(2, "'> PATH' writes output to a file")
     cli("add", filled, "two", "words").ends(2, "Quote a text with spaces")
-
-
-def test_a_memory_file_after_another_argument_is_refused_with_the_right_order(
-    filled: Path, tmp_path: Path, cli: Cli
-) -> None:
-    lines = tmp_path / "plan.jsonl"
-    lines.write_text("{}\n")
-    before = filled.read_bytes(), sorted(tmp_path.iterdir())
-    for words in (
-        ["recall", "When is the wiki backed up?"],
-        ["add", "Some text"],
-        ["review", "approve", "abcd"],
-        ["review", "apply", lines],
-        ["eval", lines],
-        ["import", lines],
-    ):
-        *command, first = map(str, words)
-        right = shlex.join(["slowwave", *command, str(filled), first])
-        cli(*words, filled).ends(2, f"The memory file comes first: {right}")
-    assert (filled.read_bytes(), sorted(tmp_path.iterdir())) == before
-    # A text may be the name of a memory file.
-    cli("add", filled, filled).ends(0)
 
 
 def test_a_link_to_a_missing_file_is_named_as_such(filled: Path, tmp_path: Path, cli: Cli) -> None:

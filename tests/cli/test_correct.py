@@ -79,8 +79,9 @@ def test_the_text_of_a_damaged_memory_can_be_accepted(ports: Path, cli: Cli) -> 
     [
         (["m-00"], 2, "exactly one of"),
         (["m-00", "--text", RIGHT, "--pin"], 2, "exactly one of"),
+        (["m-00", "--pin", "--unpin"], 2, "exactly one of"),
         (["m-00", "--retract", "--supersedes", "m-01"], 2, "--supersedes requires --text"),
-        (["m-00", "--text", " "], 1, "its text is blank"),
+        (["m-00", "--text", " "], 2, "--text must not be blank"),
         (["m-00", "--text", PORTS[0]], 1, "already has this text"),
         (["nobody", "--retract"], 1, "There is no memory 'nobody'"),
         (["tea-00", "--pin"], 1, "pinned already"),

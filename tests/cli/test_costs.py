@@ -146,7 +146,7 @@ def test_a_monthly_budget_requires_a_known_price(priced: Agent, cli: Cli) -> Non
     assert rows(priced.path, "SELECT * FROM runs") == []
 
 
-@pytest.mark.parametrize("budget", ["2", "2 EUR", "2 USD/year", "-1 USD/month", ""])
+@pytest.mark.parametrize("budget", ["2", "2 EUR", "2 USD/year", "-1 USD/month"])
 def test_a_malformed_budget_exits_2(budget: str, memory_file: Path, cli: Cli) -> None:
     configure(memory_file, monthly_budget=budget)
     cli("maintain", memory_file, "--model", PRICED).ends(2, "is not an amount such as 2 USD")

@@ -59,14 +59,16 @@ def test_an_import_groups_skipped_lines_by_their_problem(
         tmp_path / "more.jsonl",
     )
     fill(memory_file, memories)
-    lines = [*map(json.dumps, memories), '{"content": "New."}', '{"content": ""}', "x"]
+    unfinished = '{"content":'
+    lines = [*map(json.dumps, memories), '{"content": "New."}', unfinished, '{"content": ""}', "x"]
     source.write_text("\n".join(lines))
     ended = cli("import", memory_file, source, "--skip-invalid").ends(0)
     assert ended.err.splitlines() == [
         "Skipped line 1: a memory with this id already exists: m-00.",
         "Skipped 6 more lines for the same reason: 2, 3, 4, 5, 6 and others.",
-        "Skipped line 9: content must have at least 1 character.",
-        "Skipped line 10: it is not valid JSON, at column 1.",
+        f"Skipped line 9: it is not valid JSON, at column {len(unfinished)}.",
+        "Skipped 1 more line for the same reason: 11.",
+        "Skipped line 10: content must have at least 1 character.",
     ]
     assert "Imported 1 memory" in ended.out
 
@@ -247,8 +249,8 @@ def test_a_hint_names_the_file(arguments: list[str], hint: str, tmp_path: Path, 
     path = tmp_path / "my memory.db"
     assert cli("import", path, "--empty").code == 0
     assert cli("add", path, "The lift is old.").code == 0
-    assert cli("shared", path, "admit", "ada", "--author", "ada", "--human").code == 0
-    assert cli("shared", path, "publish", "kettle", "It is new.", "--author", "ada").code == 0
+    assert cli("shared", "admit", path, "ada", "--author", "ada", "--human").code == 0
+    assert cli("shared", "publish", path, "kettle", "It is new.", "--author", "ada").code == 0
     ended = cli(*(str(path) if word == "{file}" else word for word in arguments))
     assert hint.format(file=f"'{path}'") in ended.err
     assert "FILE" not in ended.err
@@ -259,7 +261,7 @@ def test_a_hint_quotes_a_missing_or_empty_file(tmp_path: Path, cli: Cli) -> None
     path.parent.mkdir()
     cli("maintain", path).ends(10, f"slowwave import '{path}' --empty")
     path.touch()
-    cli("maintain", path).ends(10, f"{path} is empty", "Remove it, or restore it from a backup.")
+    cli("maintain", path).ends(10, f"{path} has no content (0 bytes).", "Restore it")
 
 
 def test_check_counts_what_is_readable_in_a_damaged_file(memory_file: Path, cli: Cli) -> None:

@@ -164,7 +164,9 @@ def test_an_unready_model_loads_litellm_and_nothing_else_heavy(memory_file: Path
 def test_dry_runs_replays_and_gates_need_no_key(agent: Agent, cli: Cli, tmp_path: Path) -> None:
     agent.remember(near_pairs(1))
     night = ("maintain", agent.path, "--model", "nonsense")
-    assert cli(*night, "--dry-run").code == 0
+    noted = cli(*night, "--dry-run").ends(0).err
+    assert noted.count("slowwave model-check --model nonsense") == 1
+    assert cli("maintain", agent.path, *OPENAI, "--dry-run").err == ""
     (tmp_path / "empty.jsonl").write_text("")
     replayed = cli(*night, setting("replay", tmp_path / "empty.jsonl"))
     assert "the recording does not know the question" in replayed.err

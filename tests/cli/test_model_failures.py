@@ -84,7 +84,7 @@ def test_the_next_run_retries_a_timeout(agent: Agent, maintain: Callable[..., En
     ended = maintain(setting("max_time", 0.3))
     line, hint = ended.err.splitlines()
     late = "the model did not answer in time; the budget of 0.3 seconds is used up."
-    assert line.endswith(f"First error: {late}")
+    assert line.endswith(f"1 question not answered: {late}")
     assert hint.startswith("The next run asks again, within the same limit: raise it")
     assert_reported(ended)
     assert ended.code == 3
@@ -125,6 +125,7 @@ def test_a_partial_run_names_the_failure(agent: Agent, maintain: Callable[..., E
 def test_a_used_up_budget_hides_no_error(agent: Agent, maintain: Callable[..., Ended]) -> None:
     agent.server.responder = lambda _: refuses(500, "broken", **_AT_ONCE)
     agent.remember(facts(2))
+    assert "the budget is 0 calls." in maintain(setting("max_calls", 0)).err
     error = json.loads(maintain(setting("max_calls", 1), "--json").ends(1).err)
     why = "First error: the call to the model failed: HTTP 500: broken; the budget of 1 call is "
     why += "used up."
@@ -154,4 +155,7 @@ def test_the_log_has_a_line_per_run(agent: Agent, maintain: Callable[..., Ended]
     titles, *lines = cli("log", agent.path).out.splitlines()
     assert titles.startswith("run")
     assert len(lines) == 1
-    assert "not for you not for you" in lines[0]
+    assert "HTTP 401" in lines[0]
+    assert "not for you not for you" not in lines[0]
+    (run,) = agent.rows("SELECT id FROM runs")
+    cli("log", agent.path, run["id"]).says("not for you " * 19)

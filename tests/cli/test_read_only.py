@@ -41,10 +41,10 @@ def test_writing_commands_report_that_they_cannot_write(command: str, read_only:
     before = read_only.read_bytes()
     paths = {"CHAT": "conversations/team-chat.txt", "TRACES": "experience.jsonl"}
     words = [str(FIXTURES / paths[each]) if each in paths else each for each in command.split()]
-    name, *options = words
-    ended = slowwave(name, read_only, *options)
+    verb = 2 if words[0] in ("experience", "shared") else 1
+    ended = slowwave(*words[:verb], read_only, *words[verb:])
     # A run has no lock there; what needs none finds that the file cannot be written.
-    needs_none = name in ("add", "shared") or "add" in options
+    needs_none = words[0] in ("add", "shared") or "add" in words
     ended.ends(1)
     assert ("its folder is read-only" in ended.err) is needs_none
     assert "cannot" in ended.err.casefold()

@@ -512,7 +512,6 @@ def test_an_update_can_be_edited_but_a_merge_cannot(waiting: Path, cli: Cli) -> 
     [
         (IN_ONE.replace("14:00", "15:00"), "15:00"),
         (IN_ONE.replace("Helvi", "Mallory"), "Mallory"),
-        ("   ", "is empty"),
     ],
 )
 def test_unsupported_edits_are_refused(waiting: Path, cli: Cli, text: str, fault: str) -> None:
@@ -553,6 +552,7 @@ def test_a_draft_is_edited_in_the_editor_at_a_terminal(
         (["decline", "FILE", MERGE, "--text", "so"], "--text"),
         (["edit", "FILE", MERGE, UPDATE, "--text", "so"], "unexpected extra argument"),
         (["edit", "FILE", "--all", "--text", "so"], "--all"),
+        (["edit", "FILE", SYNTHESIS, "--text", "   "], "--text must not be blank"),
         ([], "FILE"),
     ],
 )
@@ -737,14 +737,16 @@ def test_a_run_repeats_a_damaged_proposal(waiting: Path, cli: Cli, is_kept: bool
 def test_an_interruption_at_a_commit_leaves_its_proposals_in_the_report(
     waiting: Path, cli: Cli, embedder: SentenceEmbedder
 ) -> None:
-    interruption = Interruption()
+    interruption, commits = Interruption(), list[str]()
     with maintenance_lock(waiting), open_writing(waiting) as file:
         results = [pending.result for pending in read_queue(file)]
 
         def interrupt(statement: str) -> None:
-            # Of the transactions, only those of proposals are deferred.
+            # The beginning of the run is deferred, and then the transactions of proposals.
             if statement == "COMMIT" and interruption._deferred:
-                interruption.ask()
+                commits.append(statement)
+                if len(commits) == 2:
+                    interruption.request()
 
         file.conn.set_trace_callback(interrupt)
         approval = Approval(file, embedder, datetime.now(UTC), "approve", interruption=interruption)

@@ -143,6 +143,7 @@ def test_metrics_replace_no_other_file(filled: Path, cli: Cli, tmp_path: Path) -
     message = "does not contain metrics of slowwave"
     cli("maintain", filled, setting("metrics_file", filled)).ends(1, message)
     cli("maintain", filled, setting("metrics_file", tmp_path / "no" / "x.prom")).ends(1)
+    cli("maintain", filled, setting("metrics_file", tmp_path / "x.txt")).ends(2, "in .prom")
     assert filled.read_bytes() == before
     path = tmp_path / "dry.prom"
     assert cli("maintain", filled, "--dry-run", setting("metrics_file", path)).code == 0

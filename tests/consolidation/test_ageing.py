@@ -389,7 +389,7 @@ def test_undo_names_the_run_that_expired_a_derived_memory(
     assert outcome.expired is not None
     expiring = outcome.expired.run_id
     with unchanged(picture, memory_file):
-        cli("undo", memory_file, first).ends(1, f"Run {expiring} did that (expire)")
+        cli("undo", memory_file, first).ends(1, f"Run {expiring} did that")
     assert cli("undo", memory_file, expiring, "--yes").code == 0
     assert cli("undo", memory_file, first, "--yes").code == 0
 
@@ -530,8 +530,9 @@ def test_a_night_of_an_agent_counts_for_its_tenant_only(
 def test_a_run_within_min_interval_is_a_no_op(memory_file: Path, cli: Cli) -> None:
     fill(memory_file, ["The office cat is called Pip.", "The office cat is called Pip."])
     arguments = (memory_file, "--consolidate", setting("min_interval", "12h"))
+    cli("maintain", memory_file, "--only", "update").says("nothing to do", "were computed")
     assert gate_of(cli, *arguments) == {}
-    began = rows(memory_file, "SELECT started_at FROM runs")[0]["started_at"]
+    (began,) = rows(memory_file, "SELECT max(started_at) AS began FROM runs")[0].values()
     gate = gate_of(cli, *arguments)
     assert (gate["name"], gate["needed"], gate["found"]) == ("min_interval", 12.0, 0.0)
     assert began[:16].replace("T", " ") in gate["why"]
@@ -545,12 +546,16 @@ def test_a_run_within_min_interval_is_a_no_op(memory_file: Path, cli: Cli) -> No
     cli("maintain", *arguments).ends(10, "is damaged: started_at of", "not a time")
 
 
-def test_a_run_with_fewer_than_min_new_memories_is_a_no_op(memory_file: Path, cli: Cli) -> None:
+def test_a_run_with_fewer_than_min_new_memories_is_a_no_op(
+    memory_file: Path, cli: Cli, embedder: SentenceEmbedder
+) -> None:
     fill(memory_file, ["The office cat is called Pip.", "The tram leaves at noon."])
     arguments = (memory_file, "--consolidate", setting("min_new", "3"))
     gate = gate_of(cli, *arguments)
     assert (gate["name"], gate["needed"], gate["found"]) == ("min_new", 3, 2)
-    fill(memory_file, ["Ada repairs the mill."])
+    vector = embedder.encode(["Ada repairs the mill."])[0].tolist()
+    with_vector = {"embedding": vector, "embedding_model": embedder.name}
+    fill(memory_file, [{"content": "Ada repairs the mill.", **with_vector}])
     assert gate_of(cli, *arguments) == {}
     assert gate_of(cli, *arguments)["found"] == 0
 

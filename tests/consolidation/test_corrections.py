@@ -7,12 +7,13 @@ from pathlib import Path
 
 import pytest
 from builders import copy_of
+from cli_calls import Cli
 from counting import examples
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from model_nights import a_writer
 from model_server import Answer, Asked, answering, approval, groups
-from nights import NOW, daily, execute, fill, night, picture, rows
+from nights import NOW, daily, execute, fill, night, picture, rows, states, unchanged
 from reliability.histories import GIVEN_BACK, problems
 
 from slowwave.consolidation.agent import AgentMemory
@@ -166,6 +167,24 @@ def test_a_settled_conflict_stays_settled(
     assert listed() == pairs
 
 
+@pytest.mark.parametrize("options", [("--text", "The host is pg-8."), ("--retract",)])
+def test_a_merge_is_undone_only_after_the_correction_of_its_result(
+    memory_file: Path, cli: Cli, options: tuple[str, ...]
+) -> None:
+    fill(memory_file, daily(["The host is pg-7."] * 3, "host"))
+    merging = cli("maintain", memory_file, "--json").ends(0).json["run"]
+    before = picture(memory_file, ["memories"])
+    (survivor,) = (memory for memory, status in states(memory_file).items() if status == "active")
+    correcting = cli("correct", memory_file, survivor, *options, "--json").ends(0).json["run"]
+    with unchanged(picture, memory_file, ["memories"]):
+        reason = f"Memory {survivor}, which superseded memory"
+        cli("undo", memory_file, merging, "--yes").ends(1, reason, f"run {correcting} did that")
+    cli("undo", memory_file, correcting, "--yes").ends(0)
+    assert picture(memory_file, ["memories"]) == before
+    cli("undo", memory_file, merging, "--yes").ends(0)
+    assert set(states(memory_file).values()) == {"active"}
+
+
 def test_keep_decides_what_is_recalled(memory_file: Path, embedder: SentenceEmbedder) -> None:
     fill(memory_file, daily(PORTS, "m"))
     with open_writing(memory_file) as file:
@@ -181,6 +200,16 @@ NEAR = [
     ("Ada is not vegetarian any more.", "Ada is vegetarian.", "contradiction", "denies"),
     ("the database listens on port 5432", PORTS[0], "duplicate", "the same"),
     ("Whales sing at night.", PORTS[0], None, ""),
+    (
+        "The staging database runs on host pg-8.",
+        "The staging database runs on host pg-9.",
+        None,
+        "",
+    ),
+    ("The logs of billing are in /var/log/a.", "The logs of billing are in /var/log/b.", None, ""),
+    ("Use v1.2 of the client.", "Use v1.3 of the client.", None, ""),
+    ("Ann pays Bo.", "Bo pays Ann.", None, ""),
+    (f"{PORTS[0]} It is backed up.", PORTS[0], None, ""),
     ("The database listens on port 5432 and is backed up at 02:30.", "It rains.", None, ""),
 ]
 

@@ -12,7 +12,7 @@ from nights import TWINS, SlowEmbedder, daily, execute, fill, night, picture, ro
 
 from slowwave.consolidation.errors import EmbedderError
 from slowwave.consolidation.runtime.interruption import Interruption
-from slowwave.consolidation.vectors.embedder import SentenceEmbedder
+from slowwave.consolidation.vectors.embedder import PORTION, SentenceEmbedder
 from slowwave.store.errors import StoreError
 
 
@@ -40,15 +40,19 @@ def test_a_changed_source_is_stale(sql: str, why: str, memory_file: Path, agent:
 
 
 def test_a_failure_before_the_first_change_tells_what_is_kept(memory_file: Path, cli: Cli) -> None:
-    fill(memory_file, daily(TWINS, "twin"))
+    fill(memory_file, [f"Rack {number} is full." for number in range(PORTION + 1)])
     execute(
         memory_file,
-        "CREATE TRIGGER full BEFORE INSERT ON entity_scans BEGIN SELECT RAISE(ABORT, 'full'); END",
+        "CREATE TRIGGER full BEFORE INSERT ON embeddings "
+        f"WHEN (SELECT count(*) FROM embeddings) = {PORTION} "
+        "BEGIN SELECT RAISE(ABORT, 'full'); END",
     )
     with unchanged(picture, memory_file, ["memories"]):
-        cli("maintain", memory_file).ends(1, "No memory was changed; what was computed is kept.")
+        cli("maintain", memory_file).ends(
+            1, "No memory was changed; what was stored before is kept."
+        )
     assert rows(memory_file, "SELECT outcome FROM runs") == [{"outcome": "failed"}]
-    assert len(rows(memory_file, "SELECT model FROM embeddings")) == len(TWINS)
+    assert len(rows(memory_file, "SELECT model FROM embeddings")) == PORTION
 
 
 @pytest.mark.parametrize(
@@ -78,7 +82,7 @@ def test_an_interrupted_run_keeps_applied_proposals(
 def test_an_interruption_comes_after_a_block_that_defers_it() -> None:
     interruption, noted = Interruption(), []
     with pytest.raises(KeyboardInterrupt), interruption.deferred():
-        interruption.ask()
+        interruption.request()
         noted.append("committed")
     assert noted == ["committed"]
 

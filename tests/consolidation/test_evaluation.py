@@ -77,7 +77,7 @@ def test_a_file_is_measured_on_a_copy(filled: Path, embedder: SentenceEmbedder) 
     question = asked("Who carries the pager at weekends?", *(f"oncall-{n:02d}" for n in range(8)))
     with unchanged(filled.read_bytes):
         trials = Trials(filled, [question, asked("Nobody knows", "absent")], embedder, NOW)
-        after = trials.night(CycleOptions(), BuiltInWriter()).after
+        after = trials.night(CycleOptions(), BuiltInWriter())[0]
     assert (len(trials.questions), trials.without_evidence) == (1, 1)
     assert after.memories < trials.before.memories == 11
     (was,), (now,), (by_lineage,) = trials.before.by_text, after.by_text, after.by_lineage
@@ -88,7 +88,7 @@ def test_a_file_is_measured_on_a_copy(filled: Path, embedder: SentenceEmbedder) 
 
 def test_the_measured_night_equals_the_real_one(filled: Path, embedder: SentenceEmbedder) -> None:
     trials = Trials(filled, [asked("Who waters the plants?", "other-00")], embedder, NOW)
-    tried = trials.night(CycleOptions(), BuiltInWriter()).outcome
+    tried = trials.night(CycleOptions(), BuiltInWriter())[1]
     real = night(filled, embedder)
     ids = [[result.proposal.id for result in outcome.results] for outcome in (tried, real)]
     assert ids[0] == ids[1] != []
@@ -106,7 +106,7 @@ def test_unmarked_old_values_are_stale(memory_file: Path, embedder: SentenceEmbe
         question = asked("When is the wiki backed up?", "m-01", stale_ids=[stale])
         trials = Trials(memory_file, [question], embedder, NOW)
         (before,) = trials.before.by_text
-        (after,) = trials.night(CycleOptions(), BuiltInWriter()).after.by_text
+        (after,) = trials.night(CycleOptions(), BuiltInWriter())[0].by_text
         assert (before.stale_at_10, after.stale_at_10) == (share, share)
         assert after.recall_at_10 == 1.0
 
@@ -114,14 +114,14 @@ def test_unmarked_old_values_are_stale(memory_file: Path, embedder: SentenceEmbe
 @pytest.mark.parametrize(
     ("line", "message"),
     [
-        ("{", "not JSON"),
-        ("[]", "dictionary"),
+        ("{", "not valid JSON"),
+        ("[]", "must be an object"),
         ('{"id": "q", "question": "x"}', "evidence_ids"),
         ('{"id": "q", "question": "", "evidence_ids": []}', "question"),
         ('{"id": 1, "question": "x", "evidence_ids": ["a"]}', "id"),
         ('{"id": "q", "question": " ", "evidence_ids": ["a"]}', "question"),
-        ("[" * 200_000, "not JSON"),
-        (f'{{"id": "q", "question": "x", "evidence_ids": [], "type": {"9" * 5_000}}}', "not JSON"),
+        ("[" * 200_000, "nested too deeply"),
+        (f'{{"id": "q", "question": "x", "evidence_ids": [], "type": {"9" * 5_000}}}', "not valid"),
     ],
 )
 def test_an_invalid_question_is_named_by_line(line: str, message: str, tmp_path: Path) -> None:

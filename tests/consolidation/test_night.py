@@ -14,10 +14,12 @@ import pytest
 from nights import AGENTS_TABLES, night, picture, rows
 
 from slowwave.consolidation.running.outcome import Outcome
+from slowwave.consolidation.text.tokens import count_tokens
 from slowwave.consolidation.vectors.embedder import SentenceEmbedder
 from slowwave.store.check import check_file
 from slowwave.store.exchange import import_lines
 from slowwave.store.file import create_file, open_reading, open_writing
+from slowwave.store.memories import count_memories
 from slowwave.store.records import timestamp
 from slowwave.store.undo.undo import undo_runs
 
@@ -96,6 +98,7 @@ def test_the_night_leaves_fewer_memories_and_less_text_as_its_dry_run_said(ran: 
     texts = contents(ran, "TRUE")
     assert all(texts[row["id"]] == row["content"] for row in ran.before["memories"])
     with open_reading(ran.path) as file:
+        assert after == count_memories(file, ["default"], count_tokens)
         assert check_file(file).problems == ()
 
 
@@ -125,7 +128,7 @@ def test_no_fact_or_detail_is_lost(ran: Ran) -> None:
 
 
 def test_a_second_night_is_a_no_op_and_undo_is_exact(ran: Ran, embedder: SentenceEmbedder) -> None:
-    everything = (*AGENTS_TABLES, "runs", "proposals", "journal", "derivations", "entity_scans")
+    everything = (*AGENTS_TABLES, "runs", "proposals", "journal", "derivations")
     before = picture(ran.path, everything)
     outcome = night(ran.path, embedder)
     assert outcome.plan.proposals == ()

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import gc
+import json
 import sqlite3
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import asdict
 from datetime import timedelta
 from functools import cache
 from itertools import count, islice
@@ -71,6 +73,8 @@ def memory(text: str, number: int, embedder: Embedder, **fields: object) -> dict
 def settled(path: Path, embedder: SentenceEmbedder) -> None:
     """Provide a file on which a night has run."""
     fill(path, [memory(text, index, embedder) for index, text in enumerate(pool())])
+    execute(path, "INSERT INTO entities (id, tenant, name) VALUES (1, 'default', 'Ann')")
+    execute(path, "INSERT INTO memory_entities (memory_id, entity_id) VALUES ('m-001', 1)")
     assert night(path, embedder).states["applied"] > 3
 
 
@@ -215,6 +219,15 @@ class Meanwhile(Progress):
         """Execute it."""
         if name == "applying":
             execute(self._path, self._statement)
+
+
+def test_a_run_counts_only_its_own_effect(settled: Path, embedder: SentenceEmbedder) -> None:
+    fill(settled, [memory(pool()[0], 500, embedder)])
+    meanwhile = Meanwhile(settled, "INSERT INTO memories (content) VALUES ('The kettle is new.')")
+    outcome = run_cycle(inputs_of(settled, embedder, progress=meanwhile))
+    assert outcome.after.active == outcome.before.active - 1
+    (run,) = rows(settled, "SELECT report FROM runs WHERE id = ?", outcome.run_id)
+    assert json.loads(run["report"])["after"] == asdict(outcome.after)
 
 
 @pytest.mark.parametrize(

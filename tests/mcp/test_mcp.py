@@ -498,7 +498,7 @@ def test_a_missing_file_is_created_only_by_a_writing_server(tmp_path: Path, cli:
     [
         (["--host", "127.0.0.1"], "require --http"),
         (["--http", "0", "--host", "0.0.0.0"], "specify --token"),  # noqa: S104 - it is refused
-        (["--http", "0", "--token", " "], "is blank"),
+        (["--http", "0", "--token", " "], "--token must not be blank"),
         (["--http", "0", "--token", "schlüssel"], "header cannot carry that token"),
         (["--http", "0", "--token", "ключ"], "header cannot carry that token"),
         (["--http", "0", "--token", "key\n"], "header cannot carry that token"),

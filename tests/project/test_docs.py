@@ -18,6 +18,7 @@ from slowwave.consolidation.thresholds import (
 from slowwave.store.records import MAX_CHARACTERS
 
 PAGE = ROOT / "docs" / "how-slowwave-decides.md"
+PAGES = [ROOT / "README.md", *sorted(PAGE.parent.glob("*.md"))]
 RELIABILITY = ROOT / "docs" / "reliability.md"
 
 
@@ -49,7 +50,22 @@ def test_each_promise_of_reliability_md_names_a_long_test() -> None:
         assert any(long.search(f"{each} {each.read_text('utf-8')}") for each in named), row
 
 
-@pytest.mark.parametrize("page", [ROOT / "README.md", *sorted(PAGE.parent.glob("*.md"))])
+def headings(page: Path) -> set[str]:
+    """Return the anchors of a page's headings."""
+    titles = re.findall(r"^#+ (.+)$", page.read_text("utf-8"), re.MULTILINE)
+    return {re.sub(r"[^\w -]", "", title.lower()).replace(" ", "-") for title in titles}
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_every_link_leads_to_a_page_and_a_heading(page: Path) -> None:
+    text = page.read_text("utf-8")
+    for target, anchor in re.findall(r"\]\((?!https?:)([^)#]*)#?([^)]*)\)", text):
+        linked = page.parent / target if target else page
+        assert linked.exists(), target
+        assert not anchor or anchor in headings(linked), f"{target}#{anchor}"
+
+
+@pytest.mark.parametrize("page", PAGES)
 def test_every_file_that_a_page_names_exists(page: Path) -> None:
     named = set(re.findall(r"`((?:[a-z_]+/)+[a-z_]+\.[a-z]+)`", page.read_text("utf-8")))
     built = {each for each in named if each.startswith("build/")}

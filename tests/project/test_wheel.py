@@ -138,10 +138,10 @@ def test_the_core_refuses_what_needs_an_extension(core: Path) -> None:
 
 def test_the_core_does_not_change_shared_facts(core: Path) -> None:
     path = core.parent / "shared.db"
-    shared = (sys.executable, "-m", "slowwave.cli", "shared", path)
+    shared = (sys.executable, "-m", "slowwave.cli", "shared")
     create_file(path)
-    for words in (["admit", "ada", "--human"], ["publish", "port", "Billing listens on port 80."]):
-        in_a_process(*shared, *words, "--author", "ada").ends(0)
+    for verb, *words in (["admit", "ada", "--human"], ["publish", "port", "Billing has port 80."]):
+        in_a_process(*shared, verb, path, *words, "--author", "ada").ends(0)
     tenant = ("--tenant", "shared")
     night = slowwave(core, "maintain", "shared.db", "--all", *tenant)
     night.ends(1, "contains shared facts")

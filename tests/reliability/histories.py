@@ -31,9 +31,9 @@ from slowwave.store.records import timestamp
 from slowwave.store.undo.obstacles import Obstacle
 from slowwave.store.undo.undo import undo_proposal, undo_runs
 
-EVERYTHING = (*AGENTS_TABLES, "entity_scans", "derivations", "runs", "proposals", "journal")
+EVERYTHING = (*AGENTS_TABLES, "derivations", "runs", "proposals", "journal")
 # The tables that an undo restores; the record of the night itself stays.
-GIVEN_BACK = (*AGENTS_TABLES, "entity_scans", "derivations")
+GIVEN_BACK = (*AGENTS_TABLES, "derivations")
 # What agents write, and a night may change but for undo.
 WRITTEN = (
     *("content", "tags", "metadata", "importance", "pinned", "layer", "expires_at"),

@@ -51,7 +51,7 @@ def why_failed(model: str, base: str) -> str:
     messages = [{"role": "user", "content": "What is old?"}]
     question = Question(model, WRITE, messages, Estimate(10, 10))
     with pytest.raises(CallFailed) as failed:
-        opened.ask(Call(meter, question, 10))
+        opened.answer(Call(meter, question, 10))
     return str(failed.value)
 
 
@@ -61,7 +61,7 @@ def why_failed(model: str, base: str) -> str:
 def test_an_endless_answer_is_read_up_to_a_limit(model: str, path: str, status: int) -> None:
     with flood(status) as server:
         why = why_failed(model, server.address + path)
-    assert why == f"the server's answer is longer than {MAX_ANSWER_BYTES} bytes"
+    assert why == f"the server's answer is longer than {MAX_ANSWER_BYTES:,} bytes"
     assert server.requests == 1
     assert server.sent < MAX_ANSWER_BYTES + IN_BUFFERS < FLOOD_BYTES
 

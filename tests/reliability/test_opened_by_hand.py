@@ -68,9 +68,8 @@ CALLS: dict[str, list[str]] = {
     ],
     "export": ["export {file} --all --vectors", "export {file} --wiki {folder}/wiki"],
     "ingest": [
-        "ingest {file} {talk} --wiki {folder}/wiki",
+        "ingest {file} {talk}",
         "ingest {file} {talk} --again --dry-run",
-        "ingest {file} --waiting",
     ],
     "maintain": [
         "maintain {file} --phase all --dry-run --plan-out {folder}/plan.json",
@@ -116,11 +115,11 @@ CALLS: dict[str, list[str]] = {
     ],
     "check": ["check {file}"],
     "shared": [
-        "shared {file} admit ada --author ada --human",
-        "shared {file} publish colour The-colour-is-blue. --author ada",
-        "shared {file} log",
+        "shared admit {file} ada --author ada --human",
+        "shared publish {file} colour The-colour-is-blue. --author ada",
+        "shared log {file}",
     ],
-    "experience": ["experience {file} add {traces}", "experience {file} compress"],
+    "experience": ["experience add {file} {traces}", "experience compress {file}"],
     "formats": ["formats"],
     # Its tools are called below.
     "mcp": ["2 mcp {file} --max-cost 1"],
@@ -230,7 +229,7 @@ TEXTS = {
     "import {file} {file}": 1,
     "ingest {file} {file}": 1,
     "ingest {file} {talk} --instructions @{file}": 2,
-    "experience {file} add {file}": 1,
+    "experience add {file} {file}": 1,
     "apply {file} {file}": 1,
     "eval {file} {file}": 1,
     "answer {file} {file}": 1,

@@ -10,6 +10,7 @@ import pickle
 import re
 import shutil
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
@@ -368,7 +369,7 @@ def test_a_redirect_is_reported_and_not_followed(model: str, status: int) -> Non
             messages = [{"role": "user", "content": "The user's secret."}]
             question = Question(model, WRITE, messages, Estimate(10, 10))
             with pytest.raises(ModelRefuses, match=rf"redirects \(HTTP {status}\)"):
-                opened.ask(Call(meter, question, 10))
+                opened.answer(Call(meter, question, 10))
         assert decoy.requests == []
         assert len(server.requests) == 1
 
@@ -450,39 +451,44 @@ def _with_pickle_alone(folder: Path, marker: Path) -> None:
     _with_pickle(folder, marker)
 
 
+def _with_dense(folder: Path, marker: Path) -> None:
+    dense = {"idx": 3, "name": "3", "path": "3_Dense", "type": "sentence_transformers.models.Dense"}
+    code = {"in_features": 384, "out_features": 384, "activation_function": "custom.Module"}
+    changed("modules.json", lambda value: [*value, dense])(folder, marker)
+    changed("3_Dense/config.json", lambda _: code)(folder, marker)
+
+
+def _with_trust(folder: Path, marker: Path) -> None:
+    changed("config.json", lambda value: value | AUTO_MAP)(folder, marker)
+    names = ("model_args", "model_kwargs", "config_args", "config_kwargs", "processor_kwargs")
+    trust = {name: {"trust_remote_code": True} for name in names}
+    changed("sentence_bert_config.json", lambda value: value | trust)(folder, marker)
+
+
 KIND = {"type": "custom.Module"}
-AUTO_MAP = {"auto_map": {"AutoModel": "custom.Module"}}
-TRUST = {"model_args": {"trust_remote_code": True}}
-DENSE = {"in_features": 384, "out_features": 384, "activation_function": "os.abort"}
+AUTO_MAP = {"auto_map": {"AutoModel": "custom.Module", "AutoConfig": "custom.Module"}}
 CODE = {
-    "a pickle": (_with_pickle, "pytorch_model.bin"),
-    "a pickle and no safetensors": (_with_pickle_alone, "pytorch_model.bin"),
-    "a module of its own": (
-        changed("modules.json", lambda value: [value[0] | KIND, *value[1:]]),
-        "custom.Module in modules.json",
-    ),
-    "an auto_map": (
-        changed("config.json", lambda value: value | AUTO_MAP),
-        "auto_map in config.json",
-    ),
-    "trust in code": (
-        changed("sentence_bert_config.json", lambda value: value | TRUST),
-        "trust_remote_code in sentence_bert_config.json",
-    ),
-    "a function to call": (changed("2_Dense/config.json", lambda _: DENSE), "os.abort in 2_Dense"),
+    "a pickle": _with_pickle,
+    "a pickle and no safetensors": _with_pickle_alone,
+    "a module of its own": changed("modules.json", lambda value: [value[0] | KIND, *value[1:]]),
+    "an auto_map": changed("config.json", lambda value: value | AUTO_MAP),
+    "trust in code": _with_trust,
+    "a function to call": _with_dense,
 }
 
 
-@pytest.mark.parametrize(("spoil", "reason"), CODE.values(), ids=CODE.keys())
-def test_a_model_with_code_is_refused_and_not_run(
-    model_folder: Path, tmp_path: Path, spoil: Callable[[Path, Path], None], reason: str
+@pytest.mark.parametrize("spoil", CODE.values(), ids=CODE.keys())
+def test_the_code_of_a_model_is_not_run(
+    model_folder: Path,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    spoil: Callable[[Path, Path], None],
 ) -> None:
     marker = tmp_path / "it ran"
     spoil(model_folder, marker)
-    with pytest.raises(EmbedderError) as raised:
+    monkeypatch.syspath_prepend(str(model_folder))
+    with suppress(EmbedderError):
         SentenceEmbedder(str(model_folder)).encode(["a text"])
-    assert reason in raised.value.message
-    assert raised.value.hint
     assert not marker.exists()
 
 
@@ -496,11 +502,10 @@ def test_a_refused_model_is_reported(
     memory_file: Path, model_folder: Path, tmp_path: Path, cli: Cli
 ) -> None:
     fill(memory_file, daily(["The kettle is blue."] * 2, "twins"))
-    _with_pickle(model_folder, tmp_path / "it ran")
+    _with_pickle_alone(model_folder, tmp_path / "it ran")
     with unchanged(memory_file.read_bytes):
         ended = cli("maintain", memory_file, "--consolidate", "--embedder", model_folder)
-    pickle = "contains a pickle, which can run code: pytorch_model.bin"
-    assert ended.ends(1, pickle, "Only safetensors are read.").out == ""
+    assert ended.ends(1, "model.safetensors", "Choose a sentence-transformers model").out == ""
 
 
 # ----------------------------------------------------------------- what is installed

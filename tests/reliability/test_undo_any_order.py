@@ -196,8 +196,7 @@ def _sources(row: dict[str, Any]) -> list[str]:
 def _nothing_is_left_of_any_run(path: Path) -> None:
     assert rows(path, "SELECT * FROM synthesized_from") == []
     assert rows(path, "SELECT * FROM derivations") == []
-    for table in ("embeddings", "memory_entities", "entities", "entity_scans"):
-        assert rows(path, f"SELECT * FROM {table} WHERE run_id IS NOT NULL") == []
+    assert rows(path, "SELECT * FROM embeddings WHERE run_id IS NOT NULL") == []
 
 
 # ---- whole nights, one after the other ----

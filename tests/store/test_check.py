@@ -122,7 +122,7 @@ PROBLEMS: dict[str, tuple[str, ...]] = {
         "INSERT INTO runs (id, started_at, version, options) VALUES ('r', 'soon', '1', '{}')",
         "unreadable: started_at of run r is not a time",
     ),
-    "table gone": ("DROP TABLE entity_scans", "changed schema: table entity_scans is missing"),
+    "table gone": ("DROP TABLE answers", "changed schema: table answers is missing"),
     "index gone": (
         "DROP INDEX memories_by_status",
         "changed schema: index memories_by_status is missing",

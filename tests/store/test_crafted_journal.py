@@ -67,7 +67,7 @@ CRAFTED = {
     "a key of another column": ("memories", '{"tenant":"default"}', None, '{"tenant":"default"}'),
     "a key of too much": ("memories", '{"id":"twin-00","trust":1}', None, "{}"),
     "a key that is NULL": ("memories", '{"id":null}', None, "{}"),
-    "a key that is a blob": ("entity_scans", '{"memory_id":{"hex":"00"}}', None, "{}"),
+    "a key that is a blob": ("waiting_messages", '{"id":{"hex":"00"}}', None, "{}"),
     "an insert of nothing": ("memories", PLANT, None, "{}"),
     "an insert of half a row": ("memories", PLANT, None, PLANT),
     "an image of nothing": ("memories", PLANT, "{}", "{}"),
@@ -164,7 +164,7 @@ def test_entries_that_supersede_each_other_are_refused(night: Path, cli: Cli) ->
 def test_log_diff_refuses_a_forged_entry(night: Path, cli: Cli) -> None:
     add_entry(night, "memories", "{}", None, "{}")
     (merging,) = rows(night, "SELECT id FROM runs")
-    cli("log", "--diff", night, merging["id"]).ends(10, "in its journal does not have the key")
+    cli("log", "--diff", night, merging["id"]).ends(10, "is not one that a run writes")
 
 
 def test_a_valid_journal_can_be_undone(night: Path, cli: Cli) -> None:

@@ -23,6 +23,7 @@ from builders import (
     made_once,
     put,
     take_in,
+    whole,
 )
 from counting import examples
 from hypothesis import given, settings
@@ -55,10 +56,7 @@ def imported(path: Path, lines: list[bytes]) -> Path:
 def contents_of(path: Path) -> dict[str, Any]:
     """Return what an export must contain, as agents see it."""
     with open_reading(path) as file:
-        names = {
-            memory.id: [name for name, _ in read_memory_entities(file, memory.id)]
-            for memory in all_memories(path)
-        }
+        names = {memory.id: read_memory_entities(file, memory.id) for memory in all_memories(path)}
         problems = check_file(file).problems
     return {
         "memories": all_memories(path),
@@ -170,7 +168,8 @@ def test_an_export_of_everything_is_reversible(held: dict[str, Any], empty_file:
     with changing(path) as file:
         for model, entries in held["vectors"].items():
             store_vectors(file, model, entries, run_id=None)
-        store_entities(file, "default", held["names"], run_id="run-1")
+        for memory_id, names in held["names"]:
+            store_entities(file, "default", memory_id, names)
         add_edges(file, held["edges"])
     lines = exported(path)
     take_in(copied, *lines)
@@ -268,7 +267,7 @@ def test_an_import_converts_times_to_utc_and_keeps_names(memory_file: Path) -> N
         "expires_at": "2026-03-05T10:00:00+00:00",
     }
     with open_reading(memory_file) as file:
-        assert read_memory_entities(file, "m-1") == [("Ada", True), ("billing", True)]
+        assert read_memory_entities(file, "m-1") == ["Ada", "billing"]
 
 
 def test_missing_times_default_to_created_at(memory_file: Path) -> None:
@@ -405,6 +404,21 @@ def test_a_skipped_line_reserves_neither_id_nor_dimensions(memory_file: Path) ->
         skip_invalid=True,
     )
     assert (added, [skip.line for skip in skipped]) == (1, [1])
+
+
+def test_names_that_earlier_versions_found_are_not_imported(memory_file: Path) -> None:
+    scan = {"memory_id": "m-1", "content_hash": "h", "run_id": "r"}
+    run = {"id": "r", "started_at": timestamp(NOW), "version": "1", "options": "{}"}
+    entry = {"run_id": "r", "sequence": 1, "proposal": "", "table_name": "entity_scans"}
+    entry |= {"row_key": '{"memory_id":"m-1"}', "before": None, "after": json.dumps(scan)}
+    history = {"runs": run, "journal": entry, "entity_scans": scan}
+    take_in(
+        memory_file,
+        a_line(id="m-1"),
+        *(json.dumps({"table": name, "row": row}).encode() for name, row in history.items()),
+    )
+    assert rows(memory_file, "SELECT id FROM runs") == [{"id": "r"}]
+    assert whole(memory_file)
 
 
 def test_a_repeated_edge_is_imported_once(memory_file: Path) -> None:

@@ -32,14 +32,13 @@ from cli_calls import Cli
 from nights import execute, picture, rows, unchanged
 
 from slowwave.consolidation.running.run_in_file import Preflight, RunInFile
-from slowwave.consolidation.runtime.interruption import Interruption
-from slowwave.consolidation.vectors.embedder import SentenceEmbedder
 from slowwave.store import connection, migrations
 from slowwave.store.check import Health, check_file
 from slowwave.store.errors import FileHeld, StoreError, UnusableFile
 from slowwave.store.file import (
     MemoryFile,
     create_file,
+    migrate_file,
     new_file,
     open_reading,
     open_writing,
@@ -360,7 +359,7 @@ def test_a_truncated_or_overwritten_file_is_damaged(
         list(read_memories(file))
 
 
-def test_an_older_file_is_readable_only_after_its_migration(
+def test_an_older_file_is_usable_only_after_its_migration(
     memory_file: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     put(memory_file, a_memory("m-1"))
@@ -370,9 +369,9 @@ def test_an_older_file_is_readable_only_after_its_migration(
 
     before = newest_version()
     with_steps(monkeypatch, version_next)
-    assert f"version {before}" in refused(open_reading, memory_file).message
-    with open_writing(memory_file):
-        pass
+    for opening in (open_reading, open_writing):
+        assert f"version {before}" in refused(opening, memory_file).message
+    migrate_file(memory_file)
     with open_reading(memory_file) as file:
         assert schema_version(file) == newest_version()
     assert rows(memory_file, "SELECT id, colour FROM memories") == [{"id": "m-1", "colour": None}]
@@ -582,13 +581,13 @@ def test_a_removed_or_replaced_file_is_not_written(
 def test_a_run_ends_when_its_file_is_replaced(memory_file: Path) -> None:
     put(memory_file, a_memory("m-1"), a_memory("of-the-other"))
     preflight = Preflight(memory_file, None, NOW)
-    run = RunInFile(preflight, SentenceEmbedder(), {}, Interruption())
+    run = RunInFile(preflight, NOW, {})
     vector = [("m-1", "hash", b"\x00\x00\x80\x3f")]
-    run.store_vectors(vector)
+    run.store_vectors("a model", vector)
     replace_file(memory_file)
     raised = pytest.raises(UnusableFile, match="removed or replaced")
     with unchanged(memory_file.read_bytes), raised:
-        run.store_vectors(vector)
+        run.store_vectors("a model", vector)
 
 
 def test_a_full_text_index_of_an_agent_is_kept_current(memory_file: Path) -> None:

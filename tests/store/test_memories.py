@@ -9,20 +9,14 @@ from uuid import UUID
 
 import numpy as np
 import pytest
-from builders import LATER, NOW, a_memory, a_run, all_memories, changing, put
+from builders import LATER, NOW, a_memory, all_memories, changing, put
 from hypothesis import given
 from hypothesis import strategies as st
 from nights import execute, rows
 
 from slowwave.store.ageing import restore_memory
 from slowwave.store.check import check_file
-from slowwave.store.entities import (
-    read_entities,
-    read_memory_entities,
-    read_scans,
-    record_scans,
-    store_entities,
-)
+from slowwave.store.entities import read_entities, read_memory_entities, store_entities
 from slowwave.store.errors import Ambiguous, NotFound
 from slowwave.store.file import open_reading, open_writing
 from slowwave.store.memories import (
@@ -35,8 +29,7 @@ from slowwave.store.memories import (
     read_observed,
     tenants,
 )
-from slowwave.store.proposal_changes import ProposalChanges
-from slowwave.store.records import content_hash, new_id, timestamp
+from slowwave.store.records import new_id, timestamp
 from slowwave.store.vectors import (
     from_blob,
     read_dimensions,
@@ -193,13 +186,10 @@ def test_a_vector_replaces_only_that_of_the_same_model(memory_file: Path) -> Non
         assert list(read_vectors(file, "b", "default")) == [("m-1", "h2", to_blob([0, 1]))]
 
 
-def test_a_deleted_memory_gets_no_vector_and_no_names(memory_file: Path) -> None:
+def test_a_deleted_memory_gets_no_vector(memory_file: Path) -> None:
     with changing(memory_file) as file:
         store_vectors(file, "m", [("nobody", "h", to_blob([1.0]))], "run-1")
-        store_entities(file, "default", [("nobody", ["Ada"])], "run-1")
-        record_scans(file, [("nobody", "h")], "run-1")
         assert read_dimensions(file) == {}
-        assert read_entities(file, "default") == read_scans(file, "default") == {}
 
 
 # ---- names ----
@@ -208,30 +198,10 @@ def test_a_deleted_memory_gets_no_vector_and_no_names(memory_file: Path) -> None
 def test_names_are_kept_by_memory_and_tenant(memory_file: Path) -> None:
     put(memory_file, a_memory("m-1"), a_memory("m-2"), a_memory("m-3", tenant="other"))
     with changing(memory_file) as file:
-        store_entities(file, "default", [("m-1", ["Bo", "Ada", "Bo"]), ("m-2", [])], None)
-        store_entities(file, "default", [("m-1", ["Ada", "Cy"])], "run-1")
-        store_entities(file, "other", [("m-3", ["Ada"])], "run-1")
-        assert read_entities(file, "default") == {"m-1": ["Ada", "Bo", "Cy"]}
+        store_entities(file, "default", "m-1", ["Bo", "Ada", "Bo"])
+        store_entities(file, "default", "m-2", [])
+        store_entities(file, "other", "m-3", ["Ada"])
+        assert read_entities(file, "default") == {"m-1": ["Ada", "Bo"]}
         assert read_entities(file, "other") == {"m-3": ["Ada"]}
-        assert read_memory_entities(file, "m-1") == [("Ada", True), ("Bo", True), ("Cy", False)]
+        assert read_memory_entities(file, "m-1") == ["Ada", "Bo"]
     assert len(rows(memory_file, "SELECT * FROM entities WHERE name = 'Ada'")) == 2
-
-
-def test_only_missing_names_are_added_to_a_memory(memory_file: Path) -> None:
-    put(memory_file, a_memory("m-1"))
-    execute(memory_file, "INSERT INTO runs VALUES ('run-1', '', NULL, '', '{}', '', 'done', NULL)")
-    with changing(memory_file) as file:
-        store_entities(file, "default", [("m-1", ["Ada"])], None)
-        changes = ProposalChanges(file, "run-1", "p", LATER)
-        changes.add_names(read_memory(file, "m-1"), ["Bo", "Ada", "Bo"])
-        assert read_memory_entities(file, "m-1") == [("Ada", True), ("Bo", False)]
-    assert len(rows(memory_file, "SELECT * FROM journal")) == 1
-
-
-def test_a_scan_replaces_the_previous_scan(memory_file: Path) -> None:
-    put(memory_file, a_memory("m-1"), a_memory("m-2", tenant="other"))
-    first, second = a_run(memory_file, "run-1"), a_run(memory_file, "run-2")
-    with changing(memory_file) as file:
-        record_scans(file, [("m-1", content_hash("old")), ("m-2", "h")], first)
-        record_scans(file, [("m-1", content_hash("new"))], second)
-        assert read_scans(file, "default") == {"m-1": content_hash("new")}

@@ -33,6 +33,7 @@ from slowwave.consolidation.recall.index import RecallIndex, read_recallable_of
 from slowwave.consolidation.recall.search import SearchQuery, search
 from slowwave.consolidation.running.outcome import Outcome
 from slowwave.consolidation.running.phases import purge_memories
+from slowwave.consolidation.running.run_in_file import Preflight
 from slowwave.consolidation.vectors.embedder import SentenceEmbedder
 from slowwave.store.errors import StoreError
 from slowwave.store.exchange import export_lines, import_lines
@@ -144,7 +145,7 @@ def test_a_possible_undo_prevents_a_purge_for_thirty_days(path: Path) -> None:
     ("table", "key"),
     [
         ("memories", {"id": "old"}),
-        ("memory_entities", {"memory_id": "old", "entity_id": 1}),
+        ("memory_messages", {"memory_id": "old", "chain": "c"}),
         ("synthesized_from", {"derived_id": "x", "source_id": "old"}),
     ],
 )
@@ -179,12 +180,11 @@ def test_a_memory_reactivated_meanwhile_is_not_purged(path: Path) -> None:
     assert rows(path, "SELECT id FROM memories WHERE id = 'old'")
 
 
-def test_a_purge_deletes_found_names_and_vectors_and_no_text_of_lineage(path: Path) -> None:
+def test_a_purge_deletes_vectors_and_no_text_of_lineage(path: Path) -> None:
     a_run(path)
     for sql in (
-        "entities VALUES (1, 'default', 'Anna', 'run-0'), (2, 'default', 'Given', NULL)",
-        "memory_entities VALUES ('old', 1, 'run-0'), ('old', 2, NULL)",
-        "entity_scans VALUES ('old', 'hash', 'run-0')",
+        "entities VALUES (1, 'default', 'Anna', NULL)",
+        "memory_entities VALUES ('old', 1, NULL)",
         "embeddings VALUES ('old', 'm', 1, x'0000803f', 'hash', 'run-0')",
     ):
         execute(path, f"INSERT INTO {sql}")
@@ -192,10 +192,8 @@ def test_a_purge_deletes_found_names_and_vectors_and_no_text_of_lineage(path: Pa
         assert purge(file, "run-1", ["old"], NOW, {}) == ["old"]
         assert [*removals(file, "old")] == [Removal("old", "run-1", timestamp(NOW), False)]
         assert [*removals(file, "stays")] == []
-    for table in ("memory_entities", "entity_scans", "embeddings"):
+    for table in ("memory_entities", "embeddings"):
         assert rows(path, f"SELECT * FROM {table}") == []
-    # Names that the agent gave are kept.
-    assert [row["name"] for row in rows(path, "SELECT name FROM entities")] == ["Given"]
     (edge,) = rows(path, "SELECT source_content FROM synthesized_from")
     assert edge["source_content"] == "what old says"
     assert "what old says" not in str(rows(path, "SELECT * FROM journal"))
@@ -336,13 +334,14 @@ def test_an_interrupted_purge_stops_and_a_later_one_finishes(
         purgeable = find_purgeable(file, ["default"], NOW)
     night = inputs_of(path, embedder)
     night.interruption.end()
-    night.interruption.ask()
-    ended = purge_memories(night, purgeable, ["default"])
+    night.interruption.request()
+    preflight = Preflight(path, None, NOW)
+    ended = purge_memories(night, purgeable, ["default"], preflight)
     assert (ended.ids, ended.why) == ((), "the run was interrupted")
     (row,) = rows(path, "SELECT outcome FROM runs WHERE id = ?", ended.run_id)
     assert row["outcome"] == "interrupted"
     assert purged(path)[0] == ("old",)
-    later = purge_memories(inputs_of(path, embedder), purgeable, ["default"])
+    later = purge_memories(inputs_of(path, embedder), purgeable, ["default"], preflight)
     assert (later.ids, later.why) == (("old",), None)
 
 

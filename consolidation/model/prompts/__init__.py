@@ -74,7 +74,7 @@ def ask_to_reformat(answer: str, fault: str) -> Messages:
 
 
 def json_line(value: Any) -> str:
-    """Return compact JSON: blanks cost tokens."""
+    """Return compact JSON: whitespace costs tokens."""
     return json.dumps(value, ensure_ascii=False, separators=(",", ":"))
 
 

@@ -1,1 +1,1 @@
-"""The commands of a fleet, and what its workers need from the command line."""
+"""The commands of a fleet."""

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import os
 import re
 import shlex
+import signal
 import sys
 from contextlib import nullcontext, redirect_stdout
 from dataclasses import replace
@@ -22,6 +24,7 @@ from slowwave.cli.arguments.model_options import (
     MaxCostOption,
     MaxTimeOption,
     ModelOption,
+    ModelOptions,
 )
 from slowwave.cli.arguments.options import (
     ALL_OPERATIONS,
@@ -44,6 +47,7 @@ from slowwave.cli.arguments.settings import (
 from slowwave.cli.arguments.settings import source_of as option_source
 from slowwave.cli.nights.gates import Gates
 from slowwave.cli.terminal.exits import Code, fail_late
+from slowwave.cli.terminal.interpreter import keep_libraries_quiet, tune_interpreter
 from slowwave.cli.terminal.output import Output, clean
 from slowwave.cli.terminal.progress_bars import shown_progress
 from slowwave.cli.terminal.signals import signals_of_this_command
@@ -62,9 +66,11 @@ from .report import (
     fleet_report,
     write_metrics,
 )
-from .worker import prepare_worker, set_up_workers, writer_of
 
 if TYPE_CHECKING:
+    from slowwave.consolidation.model.usage_limits import UsageLimits
+    from slowwave.consolidation.writing.writer import Writer
+    from slowwave.extensions.fleet.budget_owners import BudgetOwner
     from slowwave.extensions.fleet.fleet_job import Engine, FleetJob
     from slowwave.extensions.fleet.store.archive import Shard
     from slowwave.extensions.fleet.store.receipt import Receipt
@@ -74,11 +80,15 @@ if TYPE_CHECKING:
 EngineName = Literal["local", "ray"]
 _SOURCES = "A folder is searched for *.db; a list has the path of a memory file on each line."
 # Settings of 'slowwave maintain' that change nothing in a memory file, at least by themselves.
-_HARMLESS = {
+_IGNORED_SETTINGS = {
     *("ask", "exit_code", "keep_backups", "log_format", "max_active"),
     *("retain", "state", "table", "target", "verbose"),
 }
 _SHARD = re.compile(r"(\d+)/(\d+)")
+# Libraries that multiply matrices read these when they are loaded: one thread each.
+_ONE_THREAD = dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"), "1")
+# Disables Ray's usage statistics.
+_RAY = {"RAY_USAGE_STATS_ENABLED": "0", "RAY_BACKEND_LOG_LEVEL": "fatal"}
 
 
 def fleet_maintain(
@@ -176,7 +186,7 @@ def fleet_maintain(
         output.result("fleet maintain", gate=closed.as_json())
         return
     settings = settings_of(context, "maintain")
-    if unsupported := [where for name, where in settings if name not in _HARMLESS]:
+    if unsupported := [where for name, where in settings if name not in _IGNORED_SETTINGS]:
         raise typer.BadParameter(
             f"A fleet does not support {', '.join(unsupported)}: remove it, specify another "
             "file with --config, or run 'slowwave maintain FILE' for each file."
@@ -241,6 +251,36 @@ def fleet_maintain(
         metrics=metrics,
     )
     raise typer.Exit(signals_of_this_command().code or code)
+
+
+def set_up_workers(workers: int) -> None:
+    """Set what libraries read on loading, for this process and those that it begins."""
+    os.environ.update(_RAY | (_ONE_THREAD if workers > 1 else {}))
+
+
+def prepare_worker() -> None:
+    """Prepare the process of a worker, before anything is loaded in it."""
+    os.environ.update(_ONE_THREAD)
+    keep_libraries_quiet()
+    tune_interpreter()
+    # Ctrl-C at a terminal goes to all processes; their parent ends the workers.
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+
+
+def writer_of(
+    model: str | None,
+    api_base: str | None,
+    checker: str | None,
+    concurrency: int,
+    budget: UsageLimits,
+    owner: BudgetOwner | None,
+) -> Writer:
+    """Return the writer of the drafts for one file."""
+    from slowwave.extensions.fleet.budget_owners import SharedMeter
+
+    limits = (concurrency, budget.calls, budget.tokens, budget.seconds)
+    options = ModelOptions(model, budget.cost_usd, api_base, checker, *limits)
+    return options.writer(make_meter=None if owner is None else partial(SharedMeter, owner))
 
 
 def _skipped(context: typer.Context, job: FleetJob, key: str) -> Receipt | None:

@@ -102,7 +102,6 @@ def account_as_json(totals: Totals, shards: Sequence[ShardState] = ()) -> dict[s
             ]
             for name, named in (("troubles", totals.troubles), ("set_aside", totals.set_aside))
         },
-        "longest": [{"file": key, "seconds": seconds} for seconds, key in totals.longest],
         "largest": [{"file": key, "tokens": tokens} for tokens, key in totals.largest],
         "shards": [shard._asdict() for shard in shards],
     }

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from slowwave.consolidation.model.usage_limits import UsageLimits
 
 # Receipts that are written at a time; those that a kill loses, the next run finds again.
-_PORTION = 1_000
+_RECEIPTS_PER_PART = 1_000
 _BEGIN, _END = "begin.json", "end.json"
 _NAME = re.compile(r"\d{8}T\d{12}Z-shard-(?P<number>\d+)-of-(?P<of>\d+)-[0-9a-f]{8}")
 _SUFFIX = ".jsonl.gz"
@@ -194,7 +194,7 @@ class ReceiptWriter:
     def add(self, receipt: Receipt) -> None:
         """Add a receipt, and write a portion once there are enough. Raises `StoreError`."""
         self._receipts.append(receipt)
-        if len(self._receipts) == _PORTION:
+        if len(self._receipts) == _RECEIPTS_PER_PART:
             self._write_portion()
 
     def end(self, now: datetime, complete: bool, source: str) -> None:

@@ -25,10 +25,10 @@ from .object_store import Listed, Objects, is_bucket
 # The suffix of memory files in a folder or a bucket, unless a pattern is specified.
 SUFFIX = ".db"
 # The suffix of mirrors of other agents' files, which are maintained with those.
-_MIRROR = ".slowwave.db"
+_MIRROR_SUFFIX = ".slowwave.db"
 # The default folder of receipts. Hidden folders are not searched.
 RECEIPTS = ".slowwave-receipts"
-_WILD = re.compile(r"[*?[]")
+_WILDCARD = re.compile(r"[*?[]")
 # The version of a listed file that does not exist.
 NOT_THERE = "missing"
 
@@ -87,9 +87,9 @@ def _on_disk(named: str) -> FileSource:
     if path.is_file():
         lines = [path.name] if is_database(path) else _lines_of(path)
         return _listed(named, path.absolute().parent, lines)
-    if _WILD.search(named):
+    if _WILDCARD.search(named):
         path = path.absolute()
-        base = Path(*takewhile(lambda part: not _WILD.search(part), path.parts))
+        base = Path(*takewhile(lambda part: not _WILDCARD.search(part), path.parts))
         wild = path.relative_to(base).as_posix()
         return FileSource(
             named, str(base), lambda: _each_once(_matching(base, wild)), of_these=(wild,)
@@ -102,7 +102,7 @@ def _on_disk(named: str) -> FileSource:
 
 def _bucket(named: str) -> FileSource:
     address, wild = named, ""
-    if (match := _WILD.search(named)) is not None:
+    if (match := _WILDCARD.search(named)) is not None:
         cut = named.rindex("/", 0, match.start())
         address, wild = named[:cut], named[cut + 1 :]
     objects = Objects(address.rstrip("/"))
@@ -145,7 +145,7 @@ def _refuse(error: OSError) -> None:
 
 def _matching(base: Path, wild: str) -> Iterator[tuple[str, Path]]:
     for path in sorted(base.glob(wild)):
-        if not path.name.endswith(_MIRROR):
+        if not path.name.endswith(_MIRROR_SUFFIX):
             yield path.relative_to(base).as_posix(), path
 
 
@@ -190,4 +190,4 @@ def _each_once(paths: Iterable[tuple[str, Path]], with_missing: bool = False) ->
 
 
 def _has_suffix(name: str) -> bool:
-    return name.endswith(SUFFIX) and not name.endswith(_MIRROR)
+    return name.endswith(SUFFIX) and not name.endswith(_MIRROR_SUFFIX)

@@ -101,6 +101,11 @@ def read_own_marks(file: MemoryFile) -> dict[str, Image]:
     return {memory: json.loads(image) for memory, image in rows.fetchall()}
 
 
+def replace_images(file: MemoryFile, images: Mapping[str, Image]) -> None:
+    """Replace the images of removed entries, in the caller's transaction."""
+    _write(file, images, "WHERE image <> excluded.image")
+
+
 def _write(file: MemoryFile, images: Mapping[str, Image], where: str) -> None:
     file.conn.executemany(
         "INSERT INTO images SELECT id, ? FROM memories WHERE id = ? "

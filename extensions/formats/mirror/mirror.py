@@ -20,17 +20,15 @@ from slowwave.extensions.formats.base import (
     shortened,
 )
 from slowwave.store.errors import ChangedSince, StoreError, UnusableFile, file_errors
-from slowwave.store.file import new_file, open_any_version, open_writing
+from slowwave.store.file import migrate_file, new_file, open_any_version, open_writing
 from slowwave.store.lock import maintenance_lock
 from slowwave.store.memories import read_memories
 from slowwave.store.opening import open_database
 from slowwave.store.places import Budget
-from slowwave.store.purge import read_forgotten
-from slowwave.store.records import new_id
 from slowwave.store.undo.obstacles import Obstacle
 
 from .links import drop_images, format_of, keep_format
-from .pull import count_returned, pull
+from .pull import pull
 from .push import (
     compute_change,
     keep_what_was_written,
@@ -115,11 +113,12 @@ class Mirror:
             raise StoreError(f"The folder of {self.path} is read-only.", "Nothing was changed.")
 
     def make(self) -> None:
-        """Create the memory file, if it does not exist. Raises `StoreError`.
+        """Create the memory file, or migrate its older schema. Raises `StoreError`.
 
         A file of another format gets none, so that its format can still be specified.
         """
         if self.state.exists():
+            migrate_file(self.state)
             return
         with self.format.opened(self.path, writes=False):
             pass
@@ -208,17 +207,17 @@ class Mirror:
     def apply(self, planned: Sequence[Result], now: datetime) -> None:
         """Apply the plan of a dry run to this copy, as the night does."""
         from slowwave.consolidation.running.apply import apply_proposal
-        from slowwave.consolidation.running.run_in_file import RunRecord
+        from slowwave.consolidation.running.run_in_file import RunInFile
 
-        run, model = RunRecord(new_id(), now), self.format.model
+        model = self.format.model
         with open_writing(self.state) as file:
-            run.begin(file, {})
-            with file.transaction():
+            run = RunInFile(file, now, {})
+            with run.writing(), file.transaction():
                 for result in planned:
                     proposal, vector = result.proposal, None
                     if model is not None and not proposal.keeps_text:
                         vector = model.name, model.vector(proposal.draft.text)
-                    apply_proposal(file, run, replace(result, vector=vector), {})
+                    apply_proposal(file, run, replace(result, vector=vector))
 
     def fit(self, run_id: str | None, now: datetime) -> Budget | None:
         """Have `settle` shorten entries until the other file fits; return how full it is then.
@@ -262,33 +261,30 @@ class Mirror:
         """Pull, then write: what is stale is noted even if the write fails."""
         with self.format.opened(self.path, writes=True) as opened:
             stale.update(self.pull(opened, now))
-            with open_writing(self.state) as file:
-                change = compute_change(file, opened.records)
-                if not change and not opened.is_unfinished:
-                    return
-                written = opened.prepare(change)
-                with file.transaction():
-                    imaged = store_removed_images(file, change, written)
-                try:
-                    opened.commit()
-                except ChangedMeanwhile:
-                    # An image tells the next pull that a run may have removed the entry.
-                    if not opened.has_written:
-                        with file.transaction():
-                            drop_images(file, imaged)
-                    raise
-                with file.transaction():
-                    keep_what_was_written(file, change, written)
+            self.push(opened, opened.commit)
 
-    def count_returned(self, now: datetime) -> int:
-        """Return how many forgotten texts the agent has written again; the mirror omits them."""
-        if not self.state.exists():
-            return 0
-        with open_any_version(self.state) as file:
-            if not read_forgotten(file):
-                return 0
-            with self.format.opened(self.path, writes=False) as opened:
-                return count_returned(file, opened.records, now)
+    def push(self, opened: OpenFile, commit: Callable[[], None]) -> None:
+        """Write what the mirror has changed, and note in the mirror how it was written.
+
+        commit: writes what was prepared. Raises `ChangedMeanwhile`, and `Unreadable`.
+        """
+        with open_writing(self.state) as file:
+            change = compute_change(file, opened.records)
+            if not change and not opened.is_unfinished:
+                return
+            written = opened.prepare(change)
+            with file.transaction():
+                imaged = store_removed_images(file, change, written)
+            try:
+                commit()
+            except ChangedMeanwhile:
+                # An image tells the next pull that a run may have removed the entry.
+                if not opened.has_written:
+                    with file.transaction():
+                        drop_images(file, imaged)
+                raise
+            with file.transaction():
+                keep_what_was_written(file, change, written)
 
     def pull(self, opened: OpenFile, now: datetime) -> dict[str, str]:
         """Update the memory file from the other file as it was read; return what is stale."""

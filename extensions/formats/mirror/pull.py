@@ -81,17 +81,6 @@ def pull(file: MemoryFile, records: Sequence[Record], now: datetime) -> dict[str
     return dict.fromkeys(stale, _STALE)
 
 
-def count_returned(file: MemoryFile, records: Sequence[Record], now: datetime) -> int:
-    """Return how many entries a pull omits, because their texts were forgotten before."""
-    forgotten, linked_keys = read_forgotten(file), set(read_links(file).values())
-    counts: Counter[tuple[str, str]] = Counter()
-    return sum(
-        _new_memory(file, record, counts, now).id in forgotten
-        for record in records
-        if record.key not in linked_keys and _is_memory(record.text)
-    )
-
-
 def _is_memory(text: str) -> bool:
     """Whether a memory file can store a text."""
     try:
@@ -213,7 +202,7 @@ def _unwritten(
 def _new_memory(
     file: MemoryFile, record: Record, counts: Counter[tuple[str, str]], now: datetime
 ) -> Memory:
-    """Return a new memory; its id depends on its number among memories of the same text."""
+    """Return a new memory; the ids of memories of the same text are in the order of the file."""
     text = record.tenant, record.text
     if text not in counts:
         counts[text] = int(
@@ -223,9 +212,11 @@ def _new_memory(
                 [record.tenant, content_hash(record.text)],
             )
         )
+    first = uuid.uuid5(_NAMESPACE, f"{record.tenant}\0{record.text}\0001")
+    # Of equal memories the one with the lowest id stays.
+    memory_id = uuid.UUID(int=first.int + counts[text])
     counts[text] += 1
-    identity = f"{record.tenant}\0{record.text}\0{counts[text]}"
-    return _checked(record, _fields(record) | {"id": str(uuid.uuid5(_NAMESPACE, identity))}, now)
+    return _checked(record, _fields(record) | {"id": str(memory_id)}, now)
 
 
 def lines_of(records: Iterable[Record], now: datetime) -> Iterator[bytes]:

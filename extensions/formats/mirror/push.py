@@ -33,6 +33,7 @@ from .links import (
     read_links,
     read_own_marks,
     rename,
+    replace_images,
     unlink,
 )
 
@@ -60,7 +61,7 @@ def compute_change(file: MemoryFile, records: Sequence[Record]) -> Change:
     texts = {(record.tenant, record.text) for record in records if record.key not in retire}
     images, forgotten = read_images(file), read_forgotten(file)
     # A memory that had an entry of its own gets it again, even if another entry has its text.
-    put = [
+    added_memories = [
         memory
         for memory in active.values()
         if memory.id not in links
@@ -72,7 +73,7 @@ def compute_change(file: MemoryFile, records: Sequence[Record]) -> Change:
         links={memory: key for memory, key in links.items() if memory in active},
         images=images,
         removed=removed.keys(),
-        added={memory.id for memory in put},
+        added={memory.id for memory in added_memories},
         changed=changed.keys(),
     )
     edited = [
@@ -89,7 +90,7 @@ def compute_change(file: MemoryFile, records: Sequence[Record]) -> Change:
             _with_keys(images[memory.id], unchanged) if memory.id in images else None,
             "" if memory.observed_at == UNDATED else memory.observed_at,
         )
-        for memory in put
+        for memory in added_memories
         for replaced in [successors[memory.id].replaces if memory.id in successors else ()]
     ]
     successor_of = {
@@ -136,9 +137,9 @@ def _successors(
     }
 
 
-def _with_keys(image: Image, links: Mapping[str, str]) -> Image:
-    """Return an image with the keys of neighbors that were removed with it and restored since."""
-    sides = {side: [links.get(name, name) for name in image.get(side, ())] for side in _SIDES}
+def _with_keys(image: Image, keys: Mapping[str, str]) -> Image:
+    """Return an image with the new keys of neighbors, given by their memories or old keys."""
+    sides = {side: [keys.get(name, name) for name in image.get(side, ())] for side in _SIDES}
     return image | {side: names for side, names in sides.items() if names}
 
 
@@ -199,6 +200,11 @@ def keep_what_was_written(file: MemoryFile, change: Change, written: Written) ->
     drop_own_marks(file, written.own)
     keep_own_marks(file, written.own)
     rename(file, written.renamed)
+    # Another entry may get the key of a removed one.
+    names = {**{removal.key: removal.memory for removal in change.removals}, **written.renamed}
+    images = read_images(file).items()
+    earlier = {memory: image for memory, image in images if memory not in written.images}
+    replace_images(file, {memory: _with_keys(image, names) for memory, image in earlier.items()})
     link(file, written.keys)
 
 

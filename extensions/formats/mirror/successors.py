@@ -4,16 +4,15 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping
+from contextlib import nullcontext
 from dataclasses import replace
 from datetime import datetime
 
-from slowwave.consolidation.proposals import Usage
-from slowwave.consolidation.running.run_in_file import RunRecord, run_report
-from slowwave.consolidation.text.tokens import count_tokens
-from slowwave.store.entities import read_memory_entities, record_scans, store_entities
+from slowwave.consolidation.running.run_in_file import RunInFile
+from slowwave.store.entities import read_memory_entities, store_entities
 from slowwave.store.file import MemoryFile
 from slowwave.store.ledger import Decision, record_decision
-from slowwave.store.memories import count_memories, read_memories, tenants
+from slowwave.store.memories import read_memories, tenants
 from slowwave.store.proposal_changes import ProposalChanges
 from slowwave.store.records import LINKED, Memory, content_hash, json_text, new_id, timestamp
 from slowwave.store.vectors import read_memory_vectors, store_vectors
@@ -37,16 +36,12 @@ def renew(
     }
     if not renewals:
         return ()
-    run, counted = RunRecord(run_id or new_id(), now), tenants(file)
-    if run_id is None:
-        run.begin(file, {"only": "update"})
-    with file.transaction():
+    run = RunInFile(file, now, {"only": "update"})
+    recorded = run.recorded(tenants(file), ["applied"] * len(renewals))
+    with recorded if run_id is None else nullcontext(), file.transaction():
         for key, (memory, proposal) in renewals.items():
-            changes = ProposalChanges(file, run.run_id, proposal, timestamp(now))
+            changes = ProposalChanges(file, run_id or run.id, proposal, timestamp(now))
             _renew(changes, memory, f"the index entry of {key.split()[0]} was shortened to fit")
-    if run_id is None:
-        counts = count_memories(file, counted, count_tokens)
-        run.end(file, "done", run_report(counts, counts, ["applied"] * len(renewals), Usage()))
     return tuple(key for key in entries if key in renewals)
 
 
@@ -73,9 +68,7 @@ def _renew(changes: ProposalChanges, memory: Memory, reason: str) -> None:
     # What the next run would compute again.
     for model, text_hash, blob in read_memory_vectors(file, memory.id):
         store_vectors(file, model, [(new.id, text_hash, blob)], run_id)
-    names = [name for name, _ in read_memory_entities(file, memory.id)]
-    store_entities(file, memory.tenant, [(new.id, names)], run_id)
-    record_scans(file, [(new.id, memory.content_hash)], run_id)
+    store_entities(file, memory.tenant, new.id, read_memory_entities(file, memory.id))
     decision = Decision(
         run_id=run_id,
         key=changes.proposal,

@@ -75,4 +75,4 @@ def erase(file: MemoryFile, ids: Sequence[str], eraser: Eraser) -> int:
 
 
 # Exports omit them: an imported file is not a mirror.
-TABLES = ExtensionTables(SCRIPT, {}, lambda _: iter(()), erase)
+TABLES = ExtensionTables(SCRIPT, (), lambda _: iter(()), erase)

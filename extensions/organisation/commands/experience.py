@@ -5,10 +5,11 @@ from __future__ import annotations
 from dataclasses import asdict
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from slowwave.cli.arguments.configured import VerbGroup, group_of
 from slowwave.cli.arguments.model_options import AskOption, RecordableModelOptions
 from slowwave.cli.arguments.option_rules import (
     ABOUT_ASKING,
@@ -17,26 +18,22 @@ from slowwave.cli.arguments.option_rules import (
     refuse_missing,
     without_effect,
 )
-from slowwave.cli.arguments.options import EmbedderOption, FileArgument
+from slowwave.cli.arguments.options import EmbedderOption, FileArgument, OutputOptions
 from slowwave.cli.arguments.place_options import refuse_foreign
-from slowwave.cli.arguments.settings import is_on_command_line
 from slowwave.cli.commands.import_ import reading
 from slowwave.cli.terminal.exits import OF_VERDICT
-from slowwave.cli.terminal.output import Output, clean, with_file
+from slowwave.cli.terminal.output import clean, with_file
 from slowwave.cli.terminal.progress_bars import shown_progress
 from slowwave.cli.terminal.signals import signals_of_this_command
 from slowwave.cli.terminal.wording import counted
 from slowwave.cli.views.correction import secrets_as_text
 from slowwave.cli.views.problems import report_problems
-from slowwave.cli.views.wiki import ChangeOutput
 from slowwave.consolidation.thresholds import MIN_COMPRESSION
 from slowwave.consolidation.vectors.embedder import DEFAULT_MODEL, SentenceEmbedder
-from slowwave.store.places import Place
 
 if TYPE_CHECKING:
     from slowwave.extensions.organisation.experience.compression import Compressed, Compression
 
-Action = Literal["add", "compress"]
 # What makes no sense without one of some others.
 _NEEDS: tuple[tuple[str, tuple[str, ...]], ...] = (
     ("api_base", ("model",)),
@@ -44,62 +41,85 @@ _NEEDS: tuple[tuple[str, tuple[str, ...]], ...] = (
     ("ask", ASKING),
     ("ask", ("dry_run",)),
 )
+TenantOption = Annotated[
+    str, typer.Option(metavar="NAME", help="Tenant of the traces and lessons.")
+]
 
 
-def experience(
-    context: typer.Context,
+def add(
     file: FileArgument,
-    action: Annotated[
-        Action,
-        typer.Argument(metavar="ACTION", help="add: store traces; compress: derive lessons."),
-    ],
     source: Annotated[
-        Path | None,
+        Path,
         typer.Argument(
             metavar="SOURCE.jsonl|-",
-            help="With add: traces as JSON Lines (- for stdin).",
+            help="Traces as JSON Lines (- for stdin).",
             readable=False,
         ),
-    ] = None,
+    ],
     *,
-    tenant: Annotated[
-        str, typer.Option(metavar="NAME", help="Tenant of the traces and lessons.")
-    ] = "default",
+    tenant: TenantOption = "default",
+    output: OutputOptions,
+) -> None:
+    """Add traces of tasks, which are archived for audit, and never part of a context block."""
+    refuse_foreign(file)
+    from slowwave.consolidation.ingest.secrets import kinds_of_secrets
+    from slowwave.extensions.organisation.experience.traces import as_memory, parse_trace
+    from slowwave.store.check import refuse_damaged
+    from slowwave.store.file import open_writing
+    from slowwave.store.memories import add_memories, read_memories
+
+    now = datetime.now(UTC)
+    with reading(source) as lines:
+        traces = [
+            parse_trace(line, number) for number, line in enumerate(lines, start=1) if line.strip()
+        ]
+    memories = {memory.id: memory for memory in (as_memory(trace, tenant, now) for trace in traces)}
+    with open_writing(file) as opened:
+        refuse_damaged(opened)
+        with opened.transaction():
+            known_ids = {memory.id for memory in read_memories(opened, list(memories))}
+            new = [memory for key, memory in memories.items() if key not in known_ids]
+            add_memories(opened, new)
+    known_count = len(traces) - len(new)
+    added = [memory.id for memory in new]
+    secrets = list(kinds_of_secrets("\n".join(memory.content for memory in new)))
+    result = {"action": "add", "added": added, "known": known_count, "secrets": secrets}
+    output.result("experience", file=str(file), **result)
+    if secrets:
+        output.note(secrets_as_text(secrets))
+    added_traces = counted(len(new), "trace")
+    output.show(clean(f"{file}: {added_traces} added, {known_count} already known."))
+
+
+def compress(
+    context: typer.Context,
+    file: FileArgument,
+    *,
+    tenant: TenantOption = "default",
     min_ratio: Annotated[
         float,
         typer.Option(
             metavar="TIMES",
             min=1,
-            help="With compress: discard lessons that are not at least this many times shorter.",
+            help="Discard lessons that are not at least this many times shorter.",
         ),
     ] = MIN_COMPRESSION,
     dry_run: Annotated[
-        bool, typer.Option("--dry-run", help="With compress: show the result without writing it.")
+        bool, typer.Option("--dry-run", help="Show the result without writing it.")
     ] = False,
     ask: AskOption = False,
     asking: RecordableModelOptions,
     embedder: EmbedderOption = DEFAULT_MODEL,
-    output: ChangeOutput,
+    output: OutputOptions,
 ) -> None:
-    """Add traces of tasks, and compress them to lessons.
+    """Compress the new traces of each task to a lesson: a memory with links to its traces.
 
-    Traces are archived for audit, and never part of a context block. A lesson is a memory with
-    links to its traces; 'slowwave undo' removes it.
+    'slowwave undo' removes it.
     """
     refuse_foreign(file)
-    if (source is None) == (action == "add"):
-        what = "requires a file with traces, or -" if action == "add" else "does not take a file"
-        raise typer.BadParameter(f"{action} {what}.")
-    if action == "add" and dry_run and is_on_command_line(context, "dry_run"):
-        raise typer.BadParameter("--dry-run is only for compress.")
     refuse_missing(context, _NEEDS)
     for text in without_effect(context, given_in(context), ABOUT_ASKING):
         output.note(text)
-    if action == "add" and source is not None:
-        _add(file, source, tenant, output)
-        return
-    if not dry_run:
-        output.refuse_changes(Place(file))
     from slowwave.extensions.organisation.experience.run import (
         ExperienceOptions,
         compress_experiences,
@@ -134,45 +154,14 @@ def experience(
     raise typer.Exit(code)
 
 
-def _add(file: Path, source: Path, tenant: str, output: Output) -> None:
-    from slowwave.consolidation.ingest.secrets import kinds_of_secrets
-    from slowwave.extensions.organisation.experience.traces import as_memory, parse_trace
-    from slowwave.store.check import refuse_damaged
-    from slowwave.store.file import open_writing
-    from slowwave.store.memories import add_memories, read_memories
-
-    now = datetime.now(UTC)
-    with reading(source) as lines:
-        traces = [
-            parse_trace(line, number) for number, line in enumerate(lines, start=1) if line.strip()
-        ]
-    memories = {memory.id: memory for memory in (as_memory(trace, tenant, now) for trace in traces)}
-    with open_writing(file) as opened:
-        refuse_damaged(opened)
-        with opened.transaction():
-            known_ids = {memory.id for memory in read_memories(opened, list(memories))}
-            new = [memory for key, memory in memories.items() if key not in known_ids]
-            add_memories(opened, new)
-    known_count = len(traces) - len(new)
-    added = [memory.id for memory in new]
-    secrets = list(kinds_of_secrets("\n".join(memory.content for memory in new)))
-    result = {"action": "add", "added": added, "known": known_count, "secrets": secrets}
-    output.result("experience", file=str(file), **result)
-    if secrets:
-        output.note(secrets_as_text(secrets))
-    added_traces = counted(len(new), "trace")
-    output.show(clean(f"{file}: {added_traces} added, {known_count} already known."))
-
-
-def _report(file: Path, outcome: Compression, dry_run: bool, output: ChangeOutput) -> None:
+def _report(file: Path, outcome: Compression, dry_run: bool, output: OutputOptions) -> None:
     lines = [line for compressed in outcome.tasks for line in _lines(compressed)]
     if outcome.run_id is not None:
         lines.append(with_file(f"Undo it with: slowwave undo FILE {outcome.run_id}"))
-    output.report_change(
+    output.show("\n".join(map(clean, lines)) or clean(f"{file}: there are no new traces."))
+    output.result(
         "experience",
-        Place(file),
-        "\n".join(map(clean, lines)) or clean(f"{file}: there are no new traces."),
-        is_rehearsed=dry_run,
+        file=str(file),
         action="compress",
         dry_run=dry_run,
         run=outcome.run_id,
@@ -216,3 +205,11 @@ def _lines(compressed: Compressed) -> list[str]:
         lines += [f"  {line}" for line in learned.text.split("\n")[1:]]
         lines += [f"  ! omitted: {why}" for why in learned.turned_down]
     return lines
+
+
+experience = group_of(
+    "experience",
+    "Add traces of tasks, and compress them to lessons.",
+    {"add": add, "compress": compress},
+    VerbGroup,
+)

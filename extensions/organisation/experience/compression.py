@@ -20,7 +20,7 @@ from slowwave.consolidation.text.density import density_of
 from slowwave.consolidation.text.injection import commands
 from slowwave.consolidation.text.tokens import split_sentences
 from slowwave.consolidation.thresholds import MAX_KEY_FACTS
-from slowwave.store.errors import StoreError
+from slowwave.store.errors import SlowwaveError
 from slowwave.store.records import Claim, Memory, json_text
 
 from .traces import TaskTrace, Worked
@@ -133,7 +133,7 @@ class Compression:
     run_id: str | None = None
     interrupted: bool = False
     # Why the file could no longer be written, after something was.
-    broken_off: StoreError | None = None
+    broken_off: SlowwaveError | None = None
 
     @property
     def usage(self) -> Usage:

@@ -33,7 +33,6 @@ from slowwave.store.memories import (
 )
 from slowwave.store.records import Memory
 
-from .by_model import experience_dialogue, experience_question, shown_to_a_model
 from .compression import (
     COMPRESSOR,
     Attempt,
@@ -46,6 +45,7 @@ from .compression import (
     judged,
     tasks_of,
 )
+from .model_lessons import experience_dialogue, experience_question, shown_to_a_model
 from .storing import store
 from .traces import trace_of
 
@@ -107,15 +107,17 @@ def compress_experiences(
             if isinstance(writer, ModelWriter) and due.tasks:
                 run_in_thread(writer.make_ready)
             shown = {"experience": COMPRESSOR, **options.shown}
-            run = RunInFile(preflight, embedder, shown, interruption)
-            return _compress_due(run, writer, options, due, progress, interruption)
+            run = RunInFile(preflight, now, shown, interruption)
+            return _compress_due(path, run, embedder, writer, options, due, progress, interruption)
     except KeyboardInterrupt:
         interruption.close()
         raise InterruptedEarly from None
 
 
 def _compress_due(
+    path: Path,
     run: RunInFile,
+    embedder: Embedder,
     writer: Writer,
     options: ExperienceOptions,
     due: _PendingTasks,
@@ -123,46 +125,32 @@ def _compress_due(
     interruption: Interruption,
 ) -> Compression:
     """Compress the tasks, store the lessons of each at once, and record the end of the run."""
-    before = _count(run.preflight.path, options.tenant)
+    before = _count(path, options.tenant)
     # By the keys of the tasks; planned until the lessons are stored.
     results: dict[str, Compressed] = {}
-    interrupted = False
-    broken_off: StoreError | None = None
-    try:
-        with open_writing(run.preflight.path) as file:
-            answers = AnswerStore(file, run.record.now)
-            for result in _compress_each(due, options, writer, answers, progress):
-                results[result.task.key] = result
-                if result.state == "planned" and result.learned is not None:
-                    with interruption.deferred():
-                        memory = store(run, result.learned, due.earlier.get(result.task.name))
-                        results[result.task.key] = replace(result, state="applied", memory=memory)
-        interruption.close()
-    except KeyboardInterrupt:
-        interruption.close()
-        interrupted = True
-    except StoreError as error:
-        interruption.close()
-        if run.run_id is None:
-            raise
-        broken_off = error
-    except Exception:
-        interruption.close()
-        run.end("failed", None, {})
-        raise
+    with run.working(), open_writing(path) as file:
+        answers = AnswerStore(file, run.now)
+        for result in _compress_each(due, options, writer, answers, progress):
+            results[result.task.key] = result
+            if result.state == "planned" and result.learned is not None:
+                last = due.earlier.get(result.task.name)
+                with interruption.deferred():
+                    memory = store(run, embedder, result.learned, last)
+                    results[result.task.key] = replace(result, state="applied", memory=memory)
+                    run.has_results = True
     settled = {key: result for key, result in results.items() if result.state != "planned"}
     outcome = Compression(
         tuple(settled[task.key] for task in due.tasks if task.key in settled),
         due.unreadable,
-        run.run_id,
-        interrupted,
-        broken_off,
+        run.recorded_id,
+        run.interrupted,
+        run.broken_off,
     )
     # Stored lessons stay.
     with suppress(OutOfTime, StoreError), interruption.limited():
         applied = [task.state for task in outcome.tasks if task.state == "applied"]
-        after = _count(run.preflight.path, options.tenant)
-        run.end(outcome.verdict, None, run_report(before, after, applied, outcome.usage))
+        after = _count(path, options.tenant)
+        run.end(outcome.verdict, run_report(before, after, applied, outcome.usage))
     return outcome
 
 
@@ -239,5 +227,5 @@ def _draft_each(
             question = experience_question(writer.models.writer, task, shown)
             yield Compressed(task, "planned", tokens=question.tokens)
     if dialogues:
-        for results in writer.ask(iter(dialogues), answers):
+        for results in writer.run_dialogues(iter(dialogues), answers):
             yield from results

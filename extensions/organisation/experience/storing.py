@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from dataclasses import asdict
 
-from slowwave.consolidation.facts.specifics import names_in
 from slowwave.consolidation.proposals import derived_trust
 from slowwave.consolidation.running.run_in_file import RunInFile
+from slowwave.consolidation.vectors.embedder import Embedder
 from slowwave.store.exchange import new_memory
 from slowwave.store.ledger import Decision, record_decision
 from slowwave.store.proposal_changes import ProposalChanges
@@ -16,12 +16,12 @@ from slowwave.store.vectors import to_blob
 from .compression import COMPRESSOR, Learned
 
 
-def store(run: RunInFile, learned: Learned, last: Memory | None) -> str:
+def store(run: RunInFile, embedder: Embedder, learned: Learned, last: Memory | None) -> str:
     """Write lessons in one transaction, and return the id of the memory.
 
     last: the earlier lessons of the task, which are superseded unless they are protected.
     """
-    task, sources, now = learned.task, learned.task.memories, run.record.now
+    task, sources, now = learned.task, learned.task.memories, run.now
     outcomes = [attempt.trace.outcome for attempt in task.attempts]
     experience = {
         "task": task.name,
@@ -58,7 +58,7 @@ def store(run: RunInFile, learned: Learned, last: Memory | None) -> str:
         "cost_usd": None if learned.model else 0.0,
     }
     decision = Decision(
-        run_id=run.record.run_id,
+        run_id=run.id,
         key=task.key,
         operation="synthesize",
         tenant=memory.tenant,
@@ -72,10 +72,10 @@ def store(run: RunInFile, learned: Learned, last: Memory | None) -> str:
         numbers={"ratio": learned.ratio},
         decided_at=memory.created_at,
     )
-    vector = to_blob(run.embedder.encode([memory.content])[0])
+    vector = to_blob(embedder.encode([memory.content])[0])
     with run.writing() as file, file.transaction():
-        changes = ProposalChanges(file, run.record.run_id, task.key, timestamp(now))
-        changes.insert_memory(memory, run.embedder.name, vector, sorted(names_in(memory.content)))
+        changes = ProposalChanges(file, run.id, task.key, timestamp(now))
+        changes.insert_memory(memory, embedder.name, vector)
         changes.add_lineage(memory.id, sources, "synthesize")
         if last is not None and not last.is_protected:
             changes.supersede([last], memory.id)

@@ -24,7 +24,7 @@ CREATE TABLE IF NOT EXISTS shared_log (
     reason    TEXT,
     -- The memory that says it.
     memory_id TEXT CHECK ((memory_id IS NULL) = (operation <> 'publish')),
-    -- sha256 of this row and of the digest in front of it.
+    -- Not used: always empty.
     digest    TEXT NOT NULL
 ) STRICT;
 CREATE UNIQUE INDEX IF NOT EXISTS shared_log_by_subject
@@ -78,43 +78,5 @@ AND (new.status = 'active') IS NOT EXISTS (
 )
 BEGIN
     SELECT RAISE(IGNORE);
-END;
-
--- The conflict clause REPLACE deletes a row without firing the triggers that keep it, whether the
--- key or the rowid is taken: what would take one is refused before that.
-CREATE TRIGGER IF NOT EXISTS shared_log_replaces_nothing BEFORE INSERT ON shared_log
-WHEN EXISTS (
-    SELECT 1 FROM shared_log WHERE subject = new.subject AND version = new.version
-    AND (operation IN ('admit', 'dismiss')) = (new.operation IN ('admit', 'dismiss'))
-)
-BEGIN
-    SELECT RAISE(ABORT, 'shared knowledge: its log has that version, and is never changed');
-END;
-CREATE TRIGGER IF NOT EXISTS shared_memory_replaced BEFORE INSERT ON memories
-WHEN EXISTS (
-    SELECT 1 FROM memories AS fact CROSS JOIN shared_log ON memory_id = fact.id
-    WHERE fact.tenant = 'shared' AND (fact.id = new.id OR fact.rowid = new.rowid)
-)
-BEGIN
-    SELECT RAISE(ABORT, 'shared knowledge: a fact is replaced by its next version alone');
-END;
-CREATE TRIGGER IF NOT EXISTS shared_memory_overwritten BEFORE UPDATE ON memories
-WHEN (old.id, old.rowid) IS NOT (new.id, new.rowid) AND EXISTS (
-    SELECT 1 FROM memories AS fact CROSS JOIN shared_log ON memory_id = fact.id
-    WHERE fact.tenant = 'shared' AND fact.rowid <> old.rowid
-    AND (fact.id = new.id OR fact.rowid = new.rowid)
-)
-BEGIN
-    SELECT RAISE(ABORT, 'shared knowledge: a fact is replaced by its next version alone');
-END;
--- Nor does one that ended come back as a row that is inserted anew.
-CREATE TRIGGER IF NOT EXISTS shared_memory_revived BEFORE INSERT ON memories
-WHEN new.tenant = 'shared' AND new.status = 'active' AND EXISTS (
-    SELECT 1 FROM shared_log AS published JOIN shared_log AS later
-    ON later.subject = published.subject AND later.sequence > published.sequence
-    WHERE published.memory_id = new.id AND later.operation IN ('publish', 'retract')
-)
-BEGIN
-    SELECT RAISE(ABORT, 'shared knowledge: what ended is published again, not inserted');
 END;
 """

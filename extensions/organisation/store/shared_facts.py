@@ -20,7 +20,6 @@ from slowwave.store.records import json_text, new_id
 from slowwave.store.shared_tenant import SHARED_TENANT
 
 from .shared_log import (
-    SAVE_WITHOUT_LOG,
     AuthorKind,
     SharedEntry,
     SharedOperation,
@@ -33,7 +32,7 @@ _MAX_NAME = 200
 _MAX_FACT = 10_000
 # The seniority of agents; humans rank above all of them.
 MIN_SENIORITY, MAX_SENIORITY = 1, 9
-_ASK = "'slowwave shared FILE authors' shows the authors; a human can admit more."
+_ASK = "'slowwave shared authors FILE' shows the authors; a human can admit more."
 
 
 @dataclass(frozen=True)
@@ -123,8 +122,8 @@ def publish(
         return entry, True
 
 
-def retract(file: MemoryFile, request: WriteRequest, name: str) -> SharedEntry:
-    """Retract a fact; it gets no successor. Raises `NotAllowed`."""
+def retract(file: MemoryFile, request: WriteRequest, name: str) -> tuple[SharedEntry, bool]:
+    """Retract a fact; it gets no successor. Return the entry, and True. Raises `NotAllowed`."""
     with file.transaction():
         change = _Change(file, request)
         last = latest(change.entries, name, of_a_fact=True)
@@ -135,27 +134,28 @@ def retract(file: MemoryFile, request: WriteRequest, name: str) -> SharedEntry:
             )
         entry = change.append(author, "retract", name)
         _end_memory(file, last, "archived", None, request.now)
-        return entry
+        return entry, True
 
 
 def admit(
-    file: MemoryFile, request: WriteRequest, name: str, kind: AuthorKind, seniority: int | None
+    file: MemoryFile, request: WriteRequest, name: str, seniority: int | None
 ) -> tuple[SharedEntry, bool]:
     """Admit an author, or change their kind; return whether anything changed.
 
-    The first author is a human who admits themselves. Raises `NotAllowed`, and `StoreError` if the
-    tenant already has memories.
+    seniority: None for a human. The first author is a human who admits themselves. Raises
+    `NotAllowed`, and `StoreError` if the tenant already has memories.
     """
     _refuse_name(name, "an author")
     with file.transaction():
         change = _Change(file, request)
+        kind: AuthorKind = "human" if seniority is None else "agent"
         admitted, before = Author(name, kind, seniority), change.authors.get(name)
         if not change.entries:
             _refuse_unpublished_memories(file)
             if kind != "human" or name != request.author:
                 raise NotAllowed(
                     "The first author must be a human who admits themselves.",
-                    "Run: slowwave shared FILE admit NAME --human --author NAME",
+                    "Run: slowwave shared admit FILE NAME --human --author NAME",
                 )
             author = admitted
         else:
@@ -169,17 +169,17 @@ def admit(
         return change.append(author, "admit", name, json_text(content)), True
 
 
-def dismiss(file: MemoryFile, request: WriteRequest, name: str) -> SharedEntry:
-    """Dismiss an author; their facts stay. Raises `NotAllowed`."""
+def dismiss(file: MemoryFile, request: WriteRequest, name: str) -> tuple[SharedEntry, bool]:
+    """Dismiss an author; their facts stay. Return the entry, and True. Raises `NotAllowed`."""
     with file.transaction():
         change = _Change(file, request)
         author = change.human()
         if name not in change.authors:
             raise NotFound(
-                f"'{name}' is not an author.", "'slowwave shared FILE authors' shows all authors."
+                f"'{name}' is not an author.", "'slowwave shared authors FILE' shows all authors."
             )
         change.refuse_to_lose_last_human(name)
-        return change.append(author, "dismiss", name)
+        return change.append(author, "dismiss", name), True
 
 
 class _Change:
@@ -326,5 +326,6 @@ def _author(entry: SharedEntry) -> Author:
         pass
     raise UnusableFile(
         f"The file is damaged: entry {entry.sequence} of the shared facts does not have an author.",
-        SAVE_WITHOUT_LOG,
+        "Restore it from a backup. 'slowwave export FILE', without --all, saves the active "
+        "memories, but not the log.",
     )

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 
 from slowwave.cli.terminal.wording import counted
+from slowwave.consolidation.facts.specifics import names_in
 from slowwave.store.entities import read_entities
 from slowwave.store.file import MemoryFile
 from slowwave.store.lineage import Edge, read_claims, read_edges
@@ -73,10 +74,13 @@ class _TenantPages:
         # Ordered by when they were observed.
         self._memories = {memory.id: memory for memory in read_tenant_memories(file, tenant)}
         self.rules = [memory for memory in self._memories.values() if memory.id in self._rule_ids]
-        self._names = read_entities(file, tenant)
+        supplied = read_entities(file, tenant)
+        self._names: dict[str, list[str]] = {}
         mentions: dict[str, list[Memory]] = {}
         for memory in self._memories.values():
-            for name in self._names.get(memory.id, ()):
+            names = sorted({*supplied.get(memory.id, ()), *names_in(memory.content)})
+            self._names[memory.id] = names
+            for name in names:
                 mentions.setdefault(name, []).append(memory)
         # The memories that mention each name with a page.
         self.entities = {
@@ -103,7 +107,6 @@ class _TenantPages:
         page_name = name_of_memory(memory)
         sources = self._sources.get(memory.id, ())
         derived = self._derived.get(memory.id, ())
-        names = self._names.get(memory.id, ())
         claims = read_claims(self._file, memory.id) if sources else ()
         front = {"title": title_of(memory.content)}
         front |= {name: getattr(memory, name) for name in _FRONT}
@@ -111,7 +114,7 @@ class _TenantPages:
             # As JSON, so that nested values stay on one line.
             "metadata": json_text(memory.metadata) if memory.metadata else None,
             "tags": list(memory.tags),
-            "entities": list(names),
+            "entities": self._names[memory.id],
             "made_from": [edge.source_id for edge in sources],
             "made_into": [edge.derived_id for edge in derived],
         }
@@ -119,7 +122,7 @@ class _TenantPages:
         body = [
             f"# {as_line(title_of(memory.content))}",
             as_block(memory.content),
-            self._about(page_name, memory, names),
+            self._about(page_name, memory),
             *_section("Replaced by", _links(page_name, [successor] if successor else [])),
             *_section("Statements", (self._claim(page_name, claim) for claim in claims)),
             *_section("Derived from", (self._source(page_name, edge) for edge in sources)),
@@ -133,7 +136,7 @@ class _TenantPages:
         ]
         return page(front | more, body)
 
-    def _about(self, page_name: str, memory: Memory, names: Sequence[str]) -> str:
+    def _about(self, page_name: str, memory: Memory) -> str:
         facts = [
             f"{memory.kind}, {memory.layer}, {memory.status}, of {memory.observed_at[:10]}",
             self._link_to_tenant(page_name),
@@ -142,7 +145,7 @@ class _TenantPages:
             facts.append("a rule")
         facts += [
             as_link(name, link_to(name_of_entity(self._tenant, name), page_name))
-            for name in names
+            for name in self._names[memory.id]
             if name in self.entities
         ]
         return " · ".join(facts)

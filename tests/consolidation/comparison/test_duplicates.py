@@ -10,7 +10,6 @@ import pytest
 from nights import daily, execute, fill, night, rows
 
 from slowwave.consolidation.comparison.normal_form import normal_form
-from slowwave.consolidation.comparison.rivals import has_all_of
 from slowwave.consolidation.vectors.embedder import SentenceEmbedder
 from slowwave.store.file import create_file
 
@@ -57,18 +56,6 @@ def test_composed_and_decomposed_letters_have_one_form() -> None:
 )
 def test_texts_that_differ_in_more_have_two_forms(first: str, second: str) -> None:
     assert normal_form(first) != normal_form(second)
-
-
-def test_a_fuller_text_has_all_words_of_another_but_not_vice_versa() -> None:
-    assert (has_all_of(FULLER, LESS), has_all_of(LESS, FULLER)) == (True, False)
-
-
-def test_a_text_must_have_the_words_of_every_sentence() -> None:
-    more = f"{LESS} Ines has the only key."
-    assert not has_all_of(FULLER, more)
-    assert has_all_of(f"{FULLER} Ines has the only key.", more)
-    assert not has_all_of(FULLER, FULLER.replace("02:30", "03:30"))
-    assert not has_all_of(FULLER, FULLER.replace("is stored", "is not stored"))
 
 
 def test_texts_about_tomorrow_are_not_merged(memory_file: Path, embedder: SentenceEmbedder) -> None:

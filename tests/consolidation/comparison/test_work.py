@@ -14,7 +14,7 @@ from texts import sources
 
 from fixtures.night import lines, load
 from slowwave.consolidation.clustering.neighbours import similar_pairs
-from slowwave.consolidation.comparison.rivals import find_rivalry, has_all_of
+from slowwave.consolidation.comparison.rivals import find_rivalry
 from slowwave.consolidation.snapshot.features import _features
 from slowwave.consolidation.vectors.embedder import SentenceEmbedder
 from slowwave.consolidation.writing.draft_check import find_text_faults
@@ -30,7 +30,6 @@ LONG = {
 
 def compared(text: str) -> None:
     find_rivalry(text, f"{text} too")
-    has_all_of(text, f"{text} too")
 
 
 def checked(text: str) -> None:

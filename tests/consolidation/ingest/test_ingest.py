@@ -587,7 +587,7 @@ def test_options_without_effect_are_named(memory_file: Path, chat: Path, cli: Cl
     ]
     memory_file.with_name("slowwave.toml").write_text("max_calls = 3\ninstructions = 'Keep.'\n")
     assert cli("ingest", memory_file, chat, "--dry-run").err == ""
-    ended = cli("experience", memory_file, "compress", "--max-cost", 3)
+    ended = cli("experience", "compress", memory_file, "--max-cost", 3)
     assert ended.err == "--max-cost has no effect without --model or --replay.\n"
 
 
@@ -596,18 +596,14 @@ def test_ingest_exits_11_for_a_locked_file_and_10_for_a_missing_one(
 ) -> None:
     with maintenance_lock(memory_file):
         assert cli("ingest", memory_file, chat).code == 11
-        assert cli("ingest", memory_file, "--drop", "all").code == 11
     assert cli("ingest", memory_file.with_name("none.db"), chat).code == 10
     cli("ingest", chat, chat).ends(10, "is not a memory file")
 
 
 def test_swapped_arguments_are_refused(memory_file: Path, chat: Path, cli: Cli) -> None:
     before = memory_file.read_bytes(), chat.read_bytes()
-    swapped = cli("ingest", chat, memory_file)
-    assert (swapped.code, swapped.out) == (2, "")
-    message = " ".join(swapped.err.replace("\u2502", " ").split())
-    assert "The memory file comes first: slowwave ingest" in message
-    assert cli("ingest", chat.with_name("none.txt"), memory_file).code == 2
+    for file in (chat, chat.with_name("none.txt")):
+        assert cli("ingest", file, memory_file).ends(1, "it is a SQLite database").out == ""
     cli("ingest", memory_file, memory_file).ends(1, "it is a SQLite database")
     assert (memory_file.read_bytes(), chat.read_bytes()) == before
 

@@ -334,7 +334,7 @@ def test_a_budget_of_tokens_is_kept_to_the_call(agent: Agent) -> None:
     assert states(outcome)["applied"] >= 2
     assert answered(outcome)["skipped"] >= 3
     skipped = [question.why for question in outcome.asked if question.state == "skipped"]
-    assert all(str(why).startswith(f"the budget of {most} tokens has no room") for why in skipped)
+    assert all(str(why).startswith(f"the budget of {most:,} tokens has no room") for why in skipped)
     used = outcome.usage.prompt_tokens + outcome.usage.completion_tokens
     # By at most the error of an estimate.
     assert used <= most + 0.2 * max(window.tokens for window in planned)
@@ -366,7 +366,7 @@ NOT_ASKED = {
         UsageLimits(cost_usd=5.0),
         "the model's price is unknown, so a budget of 5 USD cannot be enforced",
     ),
-    "no time": (UsageLimits(seconds=0), "the budget of 0 seconds is used up"),
+    "no time": (UsageLimits(seconds=0), "the budget is 0 seconds"),
 }
 
 

@@ -213,9 +213,9 @@ class WatchedEndpoint(Endpoint):
 
     noted: list[Estimate] = field(default_factory=list)
 
-    def ask(self, call: Call) -> Answer:
+    def answer(self, call: Call) -> Answer:
         self.noted.append(call.estimate)
-        return super().ask(call)
+        return super().answer(call)
 
 
 def altered(asked: Asked) -> dict[str, Any]:

@@ -109,9 +109,9 @@ def test_any_object_that_answers_calls_is_a_model(memory: AgentMemory) -> None:
         def open(self) -> Counting:
             return self
 
-        def ask(self, call: Call) -> Answer:
+        def answer(self, call: Call) -> Answer:
             self.calls += 1
-            return model_of(honestly).ask(call)
+            return model_of(honestly).answer(call)
 
     mine = Counting()
     (claim,) = by_model(memory.consolidate(model=mine))[0].proposal.draft.claims

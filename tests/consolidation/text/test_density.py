@@ -18,6 +18,8 @@ from model_server import model_server
 from nights import daily, fill, night, rows
 from places import ROOT
 
+from slowwave.cli.terminal.output import clean
+from slowwave.cli.terminal.wording import MAX_LISTED
 from slowwave.consolidation.reports.key_facts import anchors_of, key_facts
 from slowwave.consolidation.text.density import density_of
 from slowwave.consolidation.thresholds import ANCHOR_CHARACTERS, DENSE, MAX_KEY_FACTS
@@ -144,3 +146,5 @@ def test_a_second_night_reports_the_same_and_is_a_no_op(memory_file: Path, cli: 
     shown = cli("maintain", memory_file, "--consolidate", "--dry-run").out
     assert f"Kept verbatim: {len(DENSE_TEXTS)} memories" in shown
     assert "density 0.97 (limit 0.5): structured data 100%" in shown
+    listed = [text for text in DENSE_TEXTS.values() if clean(text[:40]) in shown]
+    assert len(listed) == min(MAX_LISTED, len(DENSE_TEXTS))

@@ -49,6 +49,11 @@ def test_instructions_to_the_reader_are_found(text: str) -> None:
     assert commands(f"The pump is old. {text} It hums.") == (text,)
 
 
+@given(numbers=st.tuples(st.integers(0), st.integers(0)))
+def test_no_number_decides_whether_a_text_instructs(numbers: tuple[int, int]) -> None:
+    assert commands("Agent note {} about run {}.".format(*numbers)) == ()
+
+
 @pytest.mark.parametrize(
     "text",
     [

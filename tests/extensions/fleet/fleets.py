@@ -11,13 +11,14 @@ from pathlib import Path
 
 from nights import TWINS, daily, fill, of_one_thing, rows
 
-from slowwave.consolidation.model.usage_limits import BudgetOwner, UsageLimits
+from slowwave.consolidation.model.usage_limits import UsageLimits
 from slowwave.consolidation.options import CycleOptions
 from slowwave.consolidation.progress import Progress
 from slowwave.consolidation.runtime.interruption import Interruption
 from slowwave.consolidation.vectors.embedder import DEFAULT_MODEL
 from slowwave.consolidation.writing.writer import BuiltInWriter, Writer
-from slowwave.extensions.fleet.commands.worker import prepare_worker
+from slowwave.extensions.fleet.budget_owners import BudgetOwner
+from slowwave.extensions.fleet.commands.maintain import prepare_worker
 from slowwave.extensions.fleet.fleet import Fleet
 from slowwave.extensions.fleet.fleet_job import OPTION, FleetJob, MakeWriter
 from slowwave.extensions.fleet.local_engine import LocalEngine

@@ -40,10 +40,10 @@ from readme import ROOT, every_command
 
 from slowwave.consolidation.cycle import run_cycle
 from slowwave.consolidation.errors import ConsolidationError
-from slowwave.consolidation.model.usage_limits import Portion, UsageLimits
+from slowwave.consolidation.model.usage_limits import UsageLimits
 from slowwave.consolidation.vectors.embedder import SentenceEmbedder
-from slowwave.extensions.fleet.budget_owners import OwnerInFile, OwnerInMemory
-from slowwave.extensions.fleet.commands.worker import writer_of
+from slowwave.extensions.fleet.budget_owners import OwnerInFile, OwnerInMemory, Portion
+from slowwave.extensions.fleet.commands.maintain import writer_of
 from slowwave.extensions.fleet.fleet_job import FleetJob, Item
 from slowwave.extensions.fleet.store.archive import Archive, Shard
 from slowwave.extensions.fleet.store.disk import file_system_of, is_of_a_network
@@ -367,7 +367,7 @@ HEADERS: dict[str, tuple[Callable[[bytes], bytes], str]] = {
     "no page size": (lambda data: data[:16] + b"\xff" * 8 + data[24:], "is damaged: file is not"),
     "nobody's": (lambda data: data[:68] + bytes(4) + data[72:], "application ID is missing"),
     "cut off": (lambda data: data[:50], "is damaged: its header is incomplete"),
-    "nothing": (lambda data: b"", "is empty"),
+    "nothing": (lambda data: b"", "has no content"),
     "noise": (lambda data: bytes(range(1, 256)) * 20, "it is not a SQLite database"),
 }
 

@@ -26,9 +26,10 @@ from model_nights import near_pairs
 from model_server import model_server
 from nights import daily, fill, rows
 
-from slowwave.consolidation.model.usage_limits import BudgetOwner, UsageLimits
+from slowwave.consolidation.model.usage_limits import UsageLimits
 from slowwave.consolidation.writing.writer import Writer
-from slowwave.extensions.fleet.commands.worker import writer_of
+from slowwave.extensions.fleet.budget_owners import BudgetOwner
+from slowwave.extensions.fleet.commands.maintain import writer_of
 from slowwave.extensions.fleet.objects import COPY, answers_left, working_folder, working_root
 from slowwave.extensions.fleet.store import object_store
 

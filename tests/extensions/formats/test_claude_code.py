@@ -194,7 +194,7 @@ def write_rule(state: Path, embedder: SentenceEmbedder) -> None:
     with changing(state) as file:
         changes = ProposalChanges(file, "run-1", "proposal-1", timestamp(NOW))
         rule = a_memory("rule", "Ask before each release.", tenant="feedback", generation=1)
-        changes.insert_memory(rule, "m", to_blob(embedder.encode([rule.content])[0]), [])
+        changes.insert_memory(rule, "m", to_blob(embedder.encode([rule.content])[0]))
     decide(state, a_decision(operation="extract", derived="rule", tenant="feedback"))
 
 

@@ -118,3 +118,10 @@ def test_correct_changes_an_entry_of_another_agents_file(theirs: Path, cli: Cli)
         assert wrong not in theirs.read_text("utf-8")
         assert cli("undo", theirs).code == 0
         assert theirs.read_text("utf-8") == before
+
+
+@pytest.mark.parametrize("name", ["MEMORY.md", "memory.jsonl"])
+def test_a_text_in_another_encoding_is_named(name: str, tmp_path: Path, cli: Cli) -> None:
+    path = tmp_path / name
+    path.write_bytes("- Käthe backt Brot.\n".encode("latin-1"))
+    cli("maintain", path, "--dry-run").ends(10, f"{path} is not valid UTF-8")

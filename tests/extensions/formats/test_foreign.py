@@ -265,6 +265,9 @@ def test_formats_has_a_command_for_an_unknown_file(tmp_path: Path, cli: Cli) -> 
     assert f"slowwave formats {notes}" in cli("add", notes, "A text.").err
     assert cli("maintain", notes, "--format", "markdown").code == 0
     assert "mirrored as markdown. This command takes only" in cli("add", notes, "A text.").err
+    latin = tmp_path / "latin.md"
+    latin.write_text("- Zoë settles the invoices.\n", "latin-1")
+    cli("formats", latin).ends(10, "is not valid UTF-8", "save it as UTF-8")
 
 
 def test_formats_explains_that_a_memory_file_takes_no_format(memory_file: Path, cli: Cli) -> None:

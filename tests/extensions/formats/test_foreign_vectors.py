@@ -24,7 +24,7 @@ from slowwave.consolidation.vectors.embedder import SentenceEmbedder
 from slowwave.extensions.formats.conformance import faults
 from slowwave.extensions.formats.known_formats import format_named
 from slowwave.extensions.formats.vec0 import vec0_table
-from slowwave.extensions.formats.vector_model import LentModel
+from slowwave.extensions.formats.vector_model import EmbeddingModel
 
 
 @pytest.fixture
@@ -227,7 +227,7 @@ def test_a_database_with_vectors_of_another_model_gets_only_merges(
 
 def test_a_lent_model_has_no_faults(service: Path, embedder: SentenceEmbedder) -> None:
     format = format_named("mcp-memory-service")
-    format.model = LentModel(embedder.name, embedder.encode)
+    format.model = EmbeddingModel(embedder.name, embedder.encode)
     assert format.no_new_texts_reason(service) is None
     assert list(faults(format, service)) == []
 

@@ -23,13 +23,13 @@ from nights import execute
 
 from slowwave.consolidation.proposals import Draft, Proposal, Result
 from slowwave.consolidation.running.apply import apply_proposal
-from slowwave.consolidation.running.run_in_file import RunRecord
+from slowwave.consolidation.running.run_in_file import RunInFile
 from slowwave.consolidation.vectors.embedder import SentenceEmbedder
 from slowwave.extensions.formats.base import Change, Format, OpenFile, Written
 from slowwave.extensions.formats.known_formats import format_named
 from slowwave.extensions.formats.mirror.mirror import Mirror
 from slowwave.extensions.formats.place import MirroredPlace
-from slowwave.extensions.formats.vector_model import LentModel
+from slowwave.extensions.formats.vector_model import EmbeddingModel
 from slowwave.store.errors import ChangedSince
 from slowwave.store.file import open_reading, open_writing
 from slowwave.store.memories import read_memories
@@ -227,7 +227,7 @@ def a_night(mirror: Mirror, agent: Agent, groups: list[tuple[bool, int, int]]) -
     with mirror.held(NOW):
         agent.removed_meanwhile.clear()
         agent.reach("pulled")
-        run = RunRecord(a_run(mirror.state, f"run-{agent.night}", NOW), NOW)
+        run_id = a_run(mirror.state, f"run-{agent.night}", NOW)
         with open_reading(mirror.state) as file:
             memories = list(read_memories(file, status="active"))
         results = []
@@ -245,10 +245,12 @@ def a_night(mirror: Mirror, agent: Agent, groups: list[tuple[bool, int, int]]) -
         agent.reach("planned")
         for result in results:
             with open_writing(mirror.state) as file, file.transaction():
-                apply_proposal(file, run, result, {})
+                run = RunInFile(file, NOW, {})
+                run.id = run_id
+                apply_proposal(file, run, result)
             agent.reach("applied")
         mirror.settle(NOW)
-        for state, *texts in proposals_of(mirror, run.run_id):
+        for state, *texts in proposals_of(mirror, run_id):
             assert state == "stale" or agent.removed.isdisjoint(texts), texts
             assert state == "applied" or not agent.removed_meanwhile.isdisjoint(texts), texts
         agent.reach("written")
@@ -309,7 +311,7 @@ def test_no_write_at_any_step_is_lost(name: str, rounds: Callable[[int, int], in
             path = make_file(name, Path(folder) / "memories", texts)
             agent = Agent(name, path, dict(plan), facts=facts_in(list(texts)), own={*texts})
             format = interrupted(format_named(format_of(name)), agent)
-            format.model = LentModel("gte", _encode())
+            format.model = EmbeddingModel("gte", _encode())
             mirror = Mirror(path, format, Path(folder) / "mirror.db")
             for agent.night, groups in enumerate(nights):
                 a_night(mirror, agent, groups)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+import shlex
 import sqlite3
 from collections.abc import Callable
 from contextlib import closing
@@ -85,6 +87,22 @@ def test_a_duplicate_is_marked_and_options_are_kept(name: str, path: Path, cli: 
             assert cli(*command).code == 0
     assert cli("undo", path).code == 0
     assert table(path) == before
+
+
+def test_commands_in_hints_work_when_pasted(tmp_path: Path, path: Path, cli: Cli) -> None:
+    ports = ("The wiki listens on port 7070.", "The wiki listens on port 7071.")
+    name = create_table(path, "texts", (*SAME, *ports))
+    options = "--table", name.removeprefix("table:"), "--state", tmp_path / "odd state.db"
+    for command, next_command in (
+        (("conflicts", path), "conflicts resolve"),
+        (("maintain", path, "--report", tmp_path / "night.md"), "undo"),
+    ):
+        ended = cli(*command, *options)
+        (pasted,) = re.findall(f"slowwave {next_command} (.*)", ended.out + ended.err)
+        words = shlex.split(pasted)
+        assert words[:5] == [str(path), *map(str, options)]
+    assert f"`slowwave undo {pasted}`" in (tmp_path / "night.md").read_text("utf-8")
+    assert cli("undo", *words).code == 0
 
 
 @pytest.mark.parametrize("shape", [shape for shape in SHAPES if shape != "of two columns"])
@@ -183,7 +201,7 @@ def test_an_unknown_database_has_a_hint_to_preview_a_table(path: Path, cli: Cli)
     ("spec", "part"),
     [
         ("things", "TABLE:COLUMN"),
-        ("things:said,colour=x", "TABLE:COLUMN"),
+        ("things:said,colour=x", "has an unknown key, 'colour'. Specify TABLE:COLUMN"),
         ("things:said,deleted=", "TABLE:COLUMN"),
         ("things:said,deleted=n,deleted=m", "TABLE:COLUMN"),
         ("thing:said", "no table 'thing'. Specify one of its tables: things."),
@@ -278,6 +296,16 @@ def test_a_new_row_has_the_values_that_its_sources_share(
     consolidate(cli, "table:notes:said,date=at,deleted=gone", path, *scripted)
     (new,) = rows(path, "SELECT kind, n, at, gone FROM notes WHERE rowid < 0")
     assert new == {"kind": "pager", "n": None, "at": 1e9 + 3 * 86400.5, "gone": 0}
+
+
+def test_a_new_row_does_not_get_an_invalid_time(
+    path: Path, cli: Cli, scripted: tuple[str, ...]
+) -> None:
+    execute(path, "CREATE TABLE notes (said TEXT, gone INT, at INT)")
+    for text, time in zip(each_adding_something(), (99, None, None), strict=False):
+        execute(path, "INSERT INTO notes VALUES (?, 0, ?)", text, time)
+    consolidate(cli, "table:notes:said,date=at,deleted=gone", path, *scripted)
+    assert rows(path, "SELECT at FROM notes WHERE rowid < 0") == [{"at": None}]
 
 
 def test_a_mark_is_a_time_in_the_unit_of_its_column(path: Path, cli: Cli) -> None:
@@ -387,7 +415,9 @@ def test_a_column_that_marks_no_deletion_or_has_no_dates_is_named(tmp_path: Path
         execute(path, "INSERT INTO notes VALUES (?, 'active', 0.5)", text)
     preview = ("maintain", path, "--dry-run", "--table")
     cli(*preview, "notes:said,deleted=state").ends(0, "All rows of notes count as deleted")
-    cli(*preview, "notes:said,date=score").ends(0, "without a valid time", SAME[0])
+    execute(path, "INSERT INTO notes VALUES ('', 'active', 0.5)")
+    undated = cli(*preview, "notes:said,date=score").ends(0, "without a valid time", SAME[0])
+    assert "''" not in undated.err
     cli(*preview, "notes:said,deleted=state:gone").ends(0).says("2 -> 1 memories")
 
 

@@ -37,13 +37,13 @@ LEARNED = "SELECT * FROM memories WHERE source = 'experience' AND generation = 1
 @pytest.fixture
 def traced(memory_file: Path, cli: Cli) -> Path:
     """Provide a file with the traces of the fixture."""
-    assert cli("experience", memory_file, "add", TRACES).code == 0
+    assert cli("experience", "add", memory_file, TRACES).code == 0
     return memory_file
 
 
 def compressed(cli: Cli, path: Path, *more: object) -> dict[str, Any]:
     """Compress the traces, and return the tasks by name."""
-    ended = cli("experience", path, "compress", "--json", *more).ends(0)
+    ended = cli("experience", "compress", path, "--json", *more).ends(0)
     return {task["task"]: task for task in ended.json["tasks"]}
 
 
@@ -62,7 +62,7 @@ def attempt(outcome: str = "worked", **fields: object) -> dict[str, object]:
 def added(cli: Cli, path: Path, *traces: dict[str, object]) -> None:
     source = path.with_name("more.jsonl")
     source.write_text("".join(f"{json.dumps(trace)}\n" for trace in traces), "utf-8")
-    assert cli("experience", path, "add", source).code == 0
+    assert cli("experience", "add", path, source).code == 0
 
 
 # ---- taken in ----
@@ -73,7 +73,7 @@ def test_a_trace_is_added_once_and_in_full(traced: Path, cli: Cli) -> None:
     assert len(stored) == len(LINES)
     assert {row["status"] for row in stored} == {"archived"}
     with unchanged(rows, traced, RAW):
-        again = cli("experience", traced, "add", TRACES, "--json").json
+        again = cli("experience", "add", traced, TRACES, "--json").json
     assert (again["added"], again["known"]) == ([], len(LINES))
     traces = [json.loads(row["metadata"])["raw_experience"] for row in stored]
     assert sorted(trace["prompt"] for trace in traces) == sorted(line["prompt"] for line in LINES)
@@ -83,7 +83,7 @@ def test_a_secret_in_a_trace_is_reported(memory_file: Path, cli: Cli) -> None:
     source = memory_file.with_name("traces.jsonl")
     steps = [{"text": "My password is hunter2!X9zz", "outcome": "worked"}]
     source.write_text(json.dumps(attempt(steps=steps)), "utf-8")
-    ended = cli("experience", memory_file, "add", source, "--json").ends(0, "contain a secret")
+    ended = cli("experience", "add", memory_file, source, "--json").ends(0, "contain a secret")
     assert ended.json["secrets"] == ["Password or Token"]
     assert "hunter2" not in ended.err + ended.out
 
@@ -103,7 +103,7 @@ def test_a_secret_in_a_trace_is_reported(memory_file: Path, cli: Cli) -> None:
 def test_an_invalid_line_adds_nothing(memory_file: Path, cli: Cli, line: str, output: str) -> None:
     source = memory_file.with_name("traces.jsonl")
     source.write_text(f'{{"prompt": "fine"}}\n{line}\n', "utf-8-sig")
-    cli("experience", memory_file, "add", source).ends(1, output, "Line 2")
+    cli("experience", "add", memory_file, source).ends(1, output, "Line 2")
     assert rows(memory_file, "SELECT * FROM memories") == []
 
 
@@ -200,7 +200,7 @@ def test_an_undone_compression_is_not_repeated(traced: Path, cli: Cli) -> None:
     compressed(cli, traced)
     added(cli, traced, attempt())
     before = picture(traced)
-    run = cli("experience", traced, "compress", "--json").json["run"]
+    run = cli("experience", "compress", traced, "--json").json["run"]
     assert picture(traced) != before
     ended = cli("undo", traced, run).ends(0, "same traces are not compressed again")
     assert "--reconsider" not in ended.err
@@ -273,7 +273,7 @@ def learned(
 ) -> tuple[Any, list[Asked]]:
     """Compress the deploys with a model that gives these replies."""
     with model_server(reading(*replies, check=check)) as server:
-        ended = cli("experience", path, "compress", "--json", *options_of(server)).ends(code)
+        ended = cli("experience", "compress", path, "--json", *options_of(server)).ends(code)
     return ended.json, server.asked
 
 
@@ -363,7 +363,7 @@ def test_a_dry_run_calls_a_model_only_with_ask(deploys: Path, cli: Cli) -> None:
 @pytest.mark.parametrize("limit", ["--max-calls", "--max-time"])
 def test_without_a_budget_a_task_is_skipped(deploys: Path, cli: Cli, limit: str) -> None:
     with unchanged(picture, deploys, ["memories", "runs"]), model_server(reading()) as server:
-        command = ("experience", deploys, "compress", *options_of(server), limit, "0")
+        command = ("experience", "compress", deploys, *options_of(server), limit, "0")
         (task,) = cli(*command, "--json").ends(1).json["tasks"]
         assert (task["state"], "budget of 0" in task["why"]) == ("skipped", True)
         quiet = cli(*command, "--quiet").ends(1, "the traces of 1 task require a model")
@@ -381,7 +381,7 @@ def test_a_failed_task_does_not_stop_the_rest(deploys: Path, cli: Cli) -> None:
         return answer(("Asked Ines for the numbers.", "worked", ["t1"]))
 
     with model_server(answered) as server:
-        ended = cli("experience", deploys, "compress", *options_of(server), "--json").ends(3)
+        ended = cli("experience", "compress", deploys, *options_of(server), "--json").ends(3)
     tasks = ended.json["tasks"]
     states = {task["task"]: task["state"] for task in tasks}
     assert states == {"another": "applied", DEPLOY: "failed"}
@@ -392,21 +392,16 @@ def test_a_failed_task_does_not_stop_the_rest(deploys: Path, cli: Cli) -> None:
 @pytest.mark.parametrize(
     "arguments",
     [
-        ["add"],
-        ["add", str(TRACES), "--dry-run"],
-        ["compress", "x.jsonl"],
-        ["compress", "--min-ratio", "0"],
-        ["learn"],
-        ["compress", "--record", "x.jsonl"],
-        ["compress", "--ask"],
-        ["compress", "--model", "openai/scripted", "--ask"],
+        ["--record", "x.jsonl"],
+        ["--ask"],
+        ["--model", "openai/scripted", "--ask"],
     ],
 )
 def test_wrong_usage_ends_with_2(memory_file: Path, cli: Cli, arguments: list[str]) -> None:
-    assert cli("experience", memory_file, *arguments).code == 2
+    assert cli("experience", "compress", memory_file, *arguments).code == 2
     assert rows(memory_file, "SELECT id FROM memories") == []
 
 
 def test_without_a_memory_there_is_nothing_to_compress(memory_file: Path, cli: Cli) -> None:
-    ended = cli("experience", memory_file, "compress")
+    ended = cli("experience", "compress", memory_file)
     assert (ended.code, ended.err) == (0, "")

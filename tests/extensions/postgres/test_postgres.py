@@ -201,7 +201,7 @@ def test_a_run_locks_no_rows_while_it_lasts(filled: Database) -> None:
 
 
 def test_a_statement_has_a_timeout(filled: Database, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("slowwave.extensions.postgres.connection.STATEMENT_S", 1)
+    monkeypatch.setattr("slowwave.extensions.postgres.connection.STATEMENT_SECONDS", 1)
     url = DatabaseUrl.parse(filled.url)
     with (
         pytest.raises(StoreError, match="ended a statement: canceling statement due to"),
@@ -212,7 +212,7 @@ def test_a_statement_has_a_timeout(filled: Database, monkeypatch: pytest.MonkeyP
 
 
 def test_a_lease_does_not_wait_forever(filled: Database, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("slowwave.extensions.postgres.connection._LOCK_S", 1)
+    monkeypatch.setattr("slowwave.extensions.postgres.connection._LOCK_SECONDS", 1)
     lease = Lease(DatabaseUrl.parse(filled.url_of(RAVI)), PostgresStore())
     with lease.held():
         pass
@@ -239,7 +239,7 @@ def test_a_lost_lease_is_final(filled: Database, cli: Cli, embedder: SentenceEmb
 
 
 def test_a_lease_is_renewed_during_a_run(filled: Database, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("slowwave.extensions.postgres.lease.LEASE_S", 0.6)
+    monkeypatch.setattr("slowwave.extensions.postgres.lease.LEASE_SECONDS", 0.6)
     lease, rival = (Lease(DatabaseUrl.parse(filled.url_of(RAVI)), PostgresStore()) for _ in "12")
     with lease.held():
         (began,) = filled.rows("SELECT leased_until FROM slowwave_mirrors")

@@ -1,4 +1,4 @@
-"""Waiting conversation parts: read by the next run within its budget, or counted."""
+"""Queued conversation parts: read by the next run within its budget, or counted."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ from conversations import (
 from mcp import Client
 from mcp_client import ask, in_this_process
 from metrics import metrics
-from model_server import SILENT, Asked, ModelServer, Reply, approval, says
+from model_server import SILENT, Asked, ModelServer, Reply, approval, refuses, says
 from nights import NOW, execute, fill, picture, rows, unchanged
 
 from slowwave.consolidation.agent import AgentMemory
@@ -45,6 +45,99 @@ Queue = Callable[..., None]
 
 def count_queued(cli: Cli, path: Path) -> int:
     return int(cli("log", "--stats", path, "--json").json["conversations_waiting"])
+
+
+def test_the_parts_of_a_conversation_are_queued_once_and_in_order(
+    memory_file: Path, tmp_path: Path, ask: Cli, cli: Cli, server: ModelServer
+) -> None:
+    lockers = [{"role": "user", "content": f"My locker {n} is in hall {n}."} for n in range(24 * 5)]
+    path = tmp_path / "long.json"
+    path.write_text(json.dumps(lockers))
+    options = setting("max_calls", 0), "--whole"
+    ask(path, *options)
+    again = cli("ingest", memory_file, path, *asking(server)[:-1], *options, "--again")
+    again.says("120 messages, 0 read, 120 not read yet.")
+    places = (
+        "SELECT min(json_extract(s.value, '$.place')) AS first "
+        "FROM waiting_messages w, json_each(content, '$.said') s "
+        "WHERE json_extract(s.value, '$.is_new') GROUP BY w.id ORDER BY queued_at, w.rowid"
+    )
+    first = [part["first"] for part in rows(memory_file, places)]
+    assert (first, len(first)) == (sorted(first), 5)
+
+
+def test_a_failing_part_counts_tries_until_a_model_reads_it_or_its_queuing_is_undone(
+    memory_file: Path, chat: Path, queue: Queue, night: Cli, cli: Cli, server: ModelServer
+) -> None:
+    before = picture(memory_file, EVERY_TABLE)
+    queue()
+    server.responder = lambda asked: refuses(401)
+    gate = setting("min_interval", "12h")
+    for tries in ("1 try", "2 tries", "3 tries"):
+        # A failed night closes no gate.
+        ended = maintain(cli, memory_file, *asking(server)[:-1], gate).ends(1)
+        ended.says(f"after {tries}: ", "1 conversation part is still queued, since 2")
+        ended.says(f"slowwave maintain {memory_file} --model NAME", f"slowwave log {memory_file}")
+        assert maintain(cli, memory_file, "--dry-run").out.count(f"after {tries}") == 1
+    # Each is a failed run, and names what it did not read.
+    runs = cli("log", memory_file, "--json").json["runs"]
+    assert [run["outcome"] for run in runs] == ["partial", *["failed"] * 3]
+    cli("log", memory_file, runs[-1]["id"]).says("1 conversation part is queued for a model: ")
+    cli("log", "--stats", memory_file).says("after 3 tries")
+    stats = cli("log", "--stats", memory_file, "--json").json
+    (part,) = rows(memory_file, "SELECT queued_at FROM waiting_messages")
+    assert stats["conversations_waiting_since"] == part["queued_at"]
+    server.responder = remembering(LYON)
+    (read,) = night(gate).json["conversations"]["runs"]
+    assert contents(memory_file) == [LYON["content"]]
+    cli("undo", memory_file, read).ends(0, "queued for a model again")
+    undone = cli("undo", memory_file, runs[0]["id"]).ends(0)
+    undone.says("Undid the queuing of 1 conversation part")
+    assert night().json["conversations"]["runs"] == []
+    assert picture(memory_file, EVERY_TABLE) == before
+
+
+def test_undoing_a_reading_queues_the_part_again(
+    memory_file: Path, chat: Path, ingest: Cli, ask: Cli, cli: Cli, server: ModelServer
+) -> None:
+    ingest(chat)
+    server.responder = remembering(COFFEE)
+    # Its conversation is read, or the part itself.
+    for named in ((chat,), ()):
+        read = ask(*named).json
+        assert (read["waiting"], count_queued(cli, memory_file)) == (0, 0)
+        assert contents(memory_file) == [COFFEE["content"]]
+        cli("undo", memory_file, read["run"])
+        assert count_queued(cli, memory_file) == 1
+
+
+def test_a_part_can_be_queued_again(
+    memory_file: Path,
+    chat: Path,
+    queue: Queue,
+    ask: Cli,
+    night: Cli,
+    cli: Cli,
+    server: ModelServer,
+) -> None:
+    server.responder = remembering(LYON)
+    ask(chat)
+    queue(chat, "--again")
+    server.responder = remembering(COFFEE)
+    assert night().json["conversations"]["read"] == 1
+    assert count_queued(cli, memory_file) == 0
+
+
+def test_a_reading_run_that_found_nothing_can_be_undone(
+    memory_file: Path, queue: Queue, night: Cli, cli: Cli, server: ModelServer
+) -> None:
+    queue()
+    before = picture(memory_file, EVERY_TABLE)
+    server.responder = remembering()
+    (run,) = night().json["conversations"]["runs"]
+    assert count_queued(cli, memory_file) == 0
+    cli("undo", memory_file, run).ends(0).says("the reading of")
+    assert picture(memory_file, EVERY_TABLE) == before
 
 
 def test_a_night_reads_queued_parts_first_in_a_separate_run(
@@ -227,6 +320,22 @@ def test_each_report_counts_queued_and_read_parts(
     maintain(cli, memory_file, *asking(server)[:-1], metered).says(read)
     parts = metrics(metrics_file)["slowwave_conversation_parts"]
     assert parts == {("read",): 1, ("waiting",): 0}
+
+
+def test_an_ingest_does_not_count_what_agents_add_meanwhile(
+    memory_file: Path, chat: Path, ask: Cli, server: ModelServer
+) -> None:
+    answer = remembering(LYON)
+
+    def respond(asked: Asked) -> Reply:
+        fill(memory_file, ["The kettle is new."])
+        reply: Reply = answer(asked)
+        return reply
+
+    server.responder = respond
+    read = ask(chat).json
+    assert (read["before"]["active"], read["after"]["active"]) == (0, 1)
+    assert len(contents(memory_file)) > 1
 
 
 def test_conversations_and_the_night_share_one_budget(

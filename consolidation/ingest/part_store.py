@@ -8,7 +8,6 @@ from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from typing import Any, Literal
 
-from slowwave.consolidation.facts.specifics import names_in
 from slowwave.store.exchange import new_memory
 from slowwave.store.file import MemoryFile
 from slowwave.store.intake import (
@@ -39,7 +38,7 @@ _MAX_IMPORTANCE = 5
 
 
 @dataclass(frozen=True)
-class MemoryWriter:
+class PartStore:
     """Decides which candidates become memories, and writes them in the caller's transactions."""
 
     known_memories: KnownMemories
@@ -115,9 +114,8 @@ class MemoryWriter:
         self.known_memories.add(memory, relation.vector)
         result = replace(_result("stored", memory, part, messages), corrects=corrects)
         if run_id is not None:
-            blob, names = to_blob(relation.vector), names_in(memory.content)
             changes = self._changes(file, run_id, result)
-            changes.insert_memory(memory, self.embedding_model, blob, names)
+            changes.insert_memory(memory, self.embedding_model, to_blob(relation.vector))
             store_messages_of(file, run_id, changes.proposal, memory.id, messages)
         return result
 

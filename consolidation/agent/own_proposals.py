@@ -25,12 +25,11 @@ from slowwave.consolidation.running.approval import record_alone
 from slowwave.consolidation.running.review_queue import read_sources
 from slowwave.consolidation.snapshot.snapshot import compute_missing, read_snapshot
 from slowwave.consolidation.snapshot.tenant_view import TenantView
-from slowwave.consolidation.text.tokens import count_tokens
 from slowwave.consolidation.vectors.embedder import Embedder
 from slowwave.consolidation.writing.writer import AGENT, Job
 from slowwave.store.file import MemoryFile, open_reading
 from slowwave.store.ledger import read_pending
-from slowwave.store.memories import count_memories, find_id
+from slowwave.store.memories import find_id
 from slowwave.store.prefixes import match_prefix
 from slowwave.store.records import timestamp
 
@@ -125,9 +124,7 @@ class Proposer:
         stale = find_stale(proposed, read_sources(file, [proposed]))
         if stale is not None:
             return OwnProposal((stale,))
-        counts = count_memories(file, [self.tenant], count_tokens)
-        run_id = record_alone(file, proposed, counts, self.now)
-        return OwnProposal(result=proposed, run_id=run_id)
+        return OwnProposal(result=proposed, run_id=record_alone(file, proposed, self.now))
 
     def _dialogue(self, ids: list[str]) -> OwnGroup | OwnProposal:
         """Return the dialogue about these memories, or why they cannot go into a text."""
