@@ -115,7 +115,7 @@ def test_a_report_on_a_long_index_names_the_command(folder: Path, cli: Cli) -> N
     assert len(before) > 25_000
     report = cli("maintain", folder, *options).out
     assert bytes_of(folder)["MEMORY.md"] == before
-    assert f"slowwave maintain {folder} --target 25KB --dry-run" in report
+    assert f"slowwave maintain {folder} --format claude-code --target 25KB --dry-run" in report
     assert "without loss (" not in report
     waiting = cli("maintain", folder, *options, "--target", "25KB", "--review", "always").out
     assert "entries are shortened only by a complete run without --review always" in waiting
