@@ -210,7 +210,7 @@ def test_rules_spare_protected_memories_but_their_own_expiry_counts() -> None:
         ("keep=-1d", "not a duration"),
         ("keep=0d", "expire every memory at once"),
         ("tenant=ops,keep=0h", "expire every memory of ops at once"),
-        ("", "keep=... is missing"),
+        ("kind=fact", "keep=... is missing"),
         ("kind=fact,keep=1d kind=fact,keep=2d", "match the same memories"),
     ],
 )

@@ -32,6 +32,12 @@ ON shared_log (operation IN ('admit', 'dismiss'), subject, version);
 CREATE INDEX IF NOT EXISTS shared_log_by_memory ON shared_log (memory_id)
 WHERE memory_id IS NOT NULL;
 
+-- Of earlier versions.
+DROP TRIGGER IF EXISTS shared_log_replaces_nothing;
+DROP TRIGGER IF EXISTS shared_memory_overwritten;
+DROP TRIGGER IF EXISTS shared_memory_replaced;
+DROP TRIGGER IF EXISTS shared_memory_revived;
+
 CREATE TRIGGER IF NOT EXISTS shared_log_grows BEFORE INSERT ON shared_log
 WHEN new.sequence IS NOT (SELECT coalesce(max(sequence), 0) + 1 FROM shared_log)
 BEGIN

@@ -159,7 +159,7 @@ def test_unreadable_output_is_reported_without_secrets(
 def test_a_huge_answer_is_cut_off(agent: Agent, programs: StandIns, model: str) -> None:
     programs.play("huge")
     agent.remember(a_fact())
-    assert "longer than 4194304 bytes" in str(only_question(agent.sleep(writer(model))).why)
+    assert "longer than 4,194,304 bytes" in str(only_question(agent.sleep(writer(model))).why)
     programs.wait_until_none_runs()
     assert programs.running() == []
 

@@ -365,7 +365,7 @@ def test_without_a_budget_a_task_is_skipped(deploys: Path, cli: Cli, limit: str)
     with unchanged(picture, deploys, ["memories", "runs"]), model_server(reading()) as server:
         command = ("experience", "compress", deploys, *options_of(server), limit, "0")
         (task,) = cli(*command, "--json").ends(1).json["tasks"]
-        assert (task["state"], "budget of 0" in task["why"]) == ("skipped", True)
+        assert (task["state"], "budget is 0" in task["why"]) == ("skipped", True)
         quiet = cli(*command, "--quiet").ends(1, "the traces of 1 task require a model")
         assert quiet.out == ""
 
