@@ -165,6 +165,11 @@ def bytes_of(folder: Path) -> dict[str, bytes]:
     return {item.name: item.read_bytes() for item in sorted(folder.iterdir())}
 
 
+def modes_of(folder: Path) -> dict[str, int]:
+    """Return the mode of each file of a folder."""
+    return {item.name: item.stat().st_mode for item in folder.iterdir()}
+
+
 def written(folder: Path) -> dict[str, tuple[bytes, int]]:
     """Return every file below a folder, with its bytes and its time.
 

@@ -137,9 +137,9 @@ def _budget(
     lines = [f"{limit}, which {used}{aim}."]
     if after.shortened:
         entries = counted(len(after.shortened), "entry", "entries")
-        lines.append(f"  {entries} shortened, without loss ({named(after.shortened)}).")
+        lines.append(f"  {entries} shortened ({named(after.shortened)}): the rest is in the files.")
     if after.target is not None and (excess := after.used - after.target) > 0:
-        reason = "in this run, nothing more can be removed without loss"
+        reason = "in this run, nothing more can be shortened without losing content"
         if after.shortened is None:
             reason = "entries are shortened only by a complete run without --review always"
         lines.append(f"  ! {excess:,} too many: {reason}.")
@@ -147,7 +147,7 @@ def _budget(
         lines.append(f"  ! {after.used - after.limit:,} {after.unit} above the limit.")
         if after.target is None and after.all_bytes is not None:
             command = f"slowwave maintain FILE --target {after.all_bytes // 1000}KB --dry-run"
-            hint = f"  Preview which entries can be shortened without loss: {command}"
+            hint = f"  Preview which entries can be shortened: {command}"
             lines.append(with_file(hint))
     saved_tokens = before.tokens - after.tokens if is_own else 0
     change, subject = "", "Each"

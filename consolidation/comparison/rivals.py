@@ -59,9 +59,13 @@ def find_rivalry(left: str, right: str) -> Rivalry | None:
     differing = set(words_in(left)) ^ set(words_in(right))
     if left_only or right_only or left_words != right_words or len(differing) > _MAX_NEGATION:
         return None
-    if bool(_NEGATION.search(left)) != bool(_NEGATION.search(right)):
-        return Rivalry("denial", (left, right), "one denies the other")
-    return None
+    denial = Rivalry("denial", (left, right), "one denies the other")
+    return denial if is_negated(left) != is_negated(right) else None
+
+
+def is_negated(text: str) -> bool:
+    """Whether a text has a word that negates."""
+    return _NEGATION.search(text) is not None
 
 
 @lru_cache(maxsize=4_096)

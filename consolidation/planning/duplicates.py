@@ -11,10 +11,12 @@ from dataclasses import dataclass
 from datetime import datetime
 from itertools import combinations, product
 from typing import NamedTuple
+from unicodedata import is_normalized
 
 from slowwave.consolidation.comparison.normal_form import exact_form
 from slowwave.consolidation.proposals import Refusal
 from slowwave.consolidation.snapshot.tenant_view import TenantView
+from slowwave.consolidation.text.invisible import find_invisible
 from slowwave.store.records import UNDATED, Memory
 
 
@@ -65,10 +67,10 @@ def _equal_groups(view: TenantView, include_protected: bool) -> list[_Group]:
     """
     merged = frozenset(edge.derived_id for edge in view.edges if edge.operation == "merge")
 
-    def rank(row: int) -> tuple[bool, float, bool, bool, float, str]:
+    def rank(row: int) -> tuple[bool, float, bool, bool, bool, bool, bool, float, str]:
         """Rank equal memories; the first stays.
 
-        Order: memories that must stay, then by trust, human origin, earlier merge target, newest.
+        Order: must stay, trust, human, merge target, in NFC, nothing invisible, of lines, newest.
         """
         memory = view.memories[row]
         return (
@@ -76,12 +78,12 @@ def _equal_groups(view: TenantView, include_protected: bool) -> list[_Group]:
             -memory.trust,
             memory.origin != "human",
             memory.id not in merged,
+            not is_normalized("NFC", memory.content),
+            find_invisible(memory.content, [memory.content]) is not None,
+            not memory.is_note,
             -datetime.fromisoformat(memory.observed_at).timestamp(),
             memory.id,
         )
-
-    def may_leave(row: int) -> bool:
-        return may_be_superseded(view, view.memories[row], include_protected)
 
     def separated(equal: list[int]) -> list[list[int]]:
         groups: list[list[int]] = []
@@ -104,7 +106,7 @@ def _equal_groups(view: TenantView, include_protected: bool) -> list[_Group]:
         if counts[form] > 1:
             rows_by_sameness.setdefault(_sameness(view, row, form), []).append(row)
     groups = (
-        _Group(rows, list(filter(may_leave, rows[1:])), view.memories[rows[0]], same)
+        _Group(rows, [row for row in rows[1:] if rank(row)[0]], view.memories[rows[0]], same)
         for same, equal in rows_by_sameness.items()
         for rows in separated(equal)
     )
@@ -121,9 +123,8 @@ def _sameness(view: TenantView, row: int, form: str) -> _Sameness:
 
 
 def _are_separated(view: TenantView, rows: Sequence[int], members: Sequence[int]) -> bool:
-    separated = view.user_separated
-    return bool(separated) and any(
-        (view.memories[row].id, view.memories[member].id) in separated
+    return any(
+        (view.memories[row].id, view.memories[member].id) in view.user_separated
         for row, member in product(rows, members)
     )
 

@@ -214,6 +214,10 @@ class Format(ABC):
     def recognises(self, path: Path) -> bool:
         """Whether a file has this format, by its content."""
 
+    def files(self, path: Path) -> list[Path]:
+        """Return the path, and the files in it that a run may write."""
+        return [path]
+
     def unfit_reason(self, path: Path) -> str | None:
         """Return why a file is not one that the user specified this format for, or None."""
         return None

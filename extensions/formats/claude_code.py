@@ -75,6 +75,12 @@ class ClaudeCode(Format):
             return path.is_dir() and any(memories_in(path))
         return False
 
+    def files(self, path: Path) -> list[Path]:
+        """Return the folder, its index and its memories."""
+        with suppress(OSError, Unreadable):
+            return [path, path / INDEX, *(path / file.name for file in memories_in(path))]
+        return [path]
+
     def budget(self, path: Path, text: str | None = None) -> Budget | None:
         """Count the lines or the bytes of the index, of which a session loads a maximum."""
         text = text_of(path / INDEX) or "" if text is None else text
@@ -139,6 +145,8 @@ class _OpenFolder(OpenFile):
         self.is_unfinished = bool(self._unlisted)
         # Contents by name, with the time of a file that is restored; None for the current time.
         self._new: dict[str, tuple[bytes, int | None]] = {}
+        # The modes of removed files that are restored, by name.
+        self._modes: dict[str, int] = {}
         self._gone: list[File] = []
         self._renamed: dict[str, str] = {}
         # Whether slowwave had created the index, which is empty now.
@@ -227,7 +235,8 @@ class _OpenFolder(OpenFile):
     def _write(self, name: str, expected: dict[str, bytes], like: Path) -> None:
         content, modified_ns = self._new[name]
         if content != expected.get(name):
-            write_in_place(self._path / name, content, expected.get(name), like)
+            mode = self._modes.get(name)
+            write_in_place(self._path / name, content, expected.get(name), like, mode)
         expected[name] = content
         if modified_ns is not None:
             os.utime(self._path / name, ns=(modified_ns, modified_ns))
@@ -250,6 +259,7 @@ class _OpenFolder(OpenFile):
             "name": file.name,
             "content": file.content.decode(),
             "modified_ns": file.modified_ns,
+            "mode": file.mode,
             "line": None if position is None else self._lines[position],
             "above": [] if position is None else self._lines[max(0, position - _NEAR) : position],
             "place": len(self._lines) if position is None else position,
@@ -282,6 +292,8 @@ class _OpenFolder(OpenFile):
         if name in self._before and self._before[name] not in self._gone:
             self._move(self._before[name], lines)
         self._new[name] = content, modified_ns
+        if image.get("mode") is not None:
+            self._modes[name] = int(image["mode"])
         return parsed(name, content, modified_ns)
 
     def _move(self, file: File, lines: list[str]) -> None:
@@ -290,6 +302,7 @@ class _OpenFolder(OpenFile):
             raise Unreadable(f"{self._path / file.name} now contains another memory.")
         name = self._free_name(file.body)
         moved = self._add(name, file.content.decode(), file.modified_ns)
+        self._modes[name] = file.mode
         self._gone.append(file)
         self._renamed[file.key] = moved.key
         for place, line in enumerate(lines):

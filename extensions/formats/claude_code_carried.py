@@ -16,7 +16,7 @@ from slowwave.consolidation.text.tokens import split_sentences
 from slowwave.store.records import content_hash
 
 from .base import Change, Image
-from .claude_code_files import File, listed_name, says
+from .claude_code_files import File, listed_name, says, states
 from .claude_code_index import MAX_HOOK, hook_in, hook_of, index_line, with_hook
 
 # Precedes a sentence with a value that a run has replaced.
@@ -126,13 +126,16 @@ def _carry(lines: list[str], gone: File, successor: File, old: str) -> list[str]
     """Point index lines of a removed file that state more at its successor; return them.
 
     If the successor is not listed, one line does so in any case. The first also gets what only the
-    description states. old: the texts that the successor replaces.
+    description states. old: the texts that the successor replaces. What the removed file states,
+    too, is left to the checks of these texts.
     """
     own = [line for line in lines if listed_name(line) == successor.name]
     position = lines.index(own[-1]) if own else len(lines[:-1])
     carried: list[str] = []
 
     def unsaid(text: str, *more: str) -> str:
+        if states(gone.body, text):
+            return ""
         staying = [successor.content.decode(), *own, *carried, *more]
         return " ".join(_unsaid(text, old, successor.body, staying))
 
@@ -140,9 +143,13 @@ def _carry(lines: list[str], gone: File, successor: File, old: str) -> list[str]
         if listed_name(line) == gone.name:
             position, hook, is_listed = place, hook_in(line), bool(own or carried)
             text = unsaid(hook)
-            title, name = line.partition("](")[0][len("- [") :], re.sub("[-_.]", " ", gone.name)
-            if text or not is_listed or unsaid(title, name):
-                linked = line.replace(f"({gone.name})", f"({successor.name})", 1)
+            old_title, stem = _title(line), gone.name.removesuffix(".md")
+            # A title that is the name of the removed file would lead nowhere.
+            is_name = old_title.removesuffix(".md") == stem
+            title = _title(next(iter(own), index_line(successor))) if is_name else old_title
+            if text or not is_listed or unsaid(title, re.sub("[-_.]", " ", stem)):
+                link = f"[{title}]({successor.name})"
+                linked = line.replace(f"[{old_title}]({gone.name})", link, 1)
                 new_hook = text if text and is_listed else hook
                 if more := unsaid(gone.description, hook):
                     joint = " " if new_hook.endswith(".") else "; "
@@ -153,6 +160,10 @@ def _carry(lines: list[str], gone: File, successor: File, old: str) -> list[str]
         carried.append(with_hook((carried + own or [index_line(successor)])[0], text))
         lines.insert(position, carried[-1])
     return carried
+
+
+def _title(line: str) -> str:
+    return line.partition("](")[0][len("- [") :]
 
 
 def _unsaid(text: str, old: str, new: str, staying: Sequence[str] = ()) -> Sequence[str]:

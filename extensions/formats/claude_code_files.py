@@ -10,7 +10,9 @@ from datetime import UTC, datetime
 from hashlib import sha256
 from pathlib import Path
 
+from slowwave.consolidation.text.tokens import split_sentences
 from slowwave.store.records import in_utc, timestamp
+from slowwave.store.sidecar import file_mode
 
 from .base import Record, Unreadable, first_few
 from .text_file import decoded, lines_of, read_bytes, split_spelling
@@ -26,6 +28,7 @@ _FIELD = re.compile(r"[ \t]*([A-Za-z_]+):[ \t]*(.*?)[ \t]*$", re.MULTILINE)
 _DESCRIPTION = re.compile(r"^description:.*(?:\n[ \t]+.*)*$", re.MULTILINE)
 _MODIFIED = re.compile(r"^([ \t]*modified:[ \t]*).*$", re.MULTILINE)
 _LINK = re.compile(r"\[\[([^\]]+)\]\]")
+_CLAUSE_END = re.compile(r"(?<=;)\s+")
 # The name of a file, with or without a path before it.
 _PATH = re.compile(r"[^\s/()\[\]<>`'\"]+\.md\b")
 # The key in the front matter of files that slowwave wrote.
@@ -47,6 +50,7 @@ class File:
     modified_ns: int
     fields: Mapping[str, str]
     body: str
+    mode: int = 0o600
 
     @property
     def key(self) -> str:
@@ -80,8 +84,10 @@ class File:
         return " ".join(value.split()).strip("|>-'\" ")
 
     def says(self, text: str) -> bool:
-        """Whether it has each word, value and quotation of a text."""
-        return says(self.content.decode(), text)
+        """Whether a sentence or a clause of it states each clause of a text."""
+        content = self.content.decode()
+        own = [*split_sentences(content), *clauses(content)]
+        return all(any(states(each, clause) for each in own) for clause in clauses(text))
 
     def is_linked(self, linked: set[str]) -> bool:
         """Whether `linked_in` found it."""
@@ -128,6 +134,18 @@ def says(whole: str, text: str) -> bool:
     return content_words(text) <= content_words(whole) and has_specifics(whole, text)
 
 
+def states(whole: str, text: str) -> bool:
+    """Whether one text says another, and is negated as it is."""
+    from slowwave.consolidation.comparison.rivals import is_negated
+
+    return is_negated(whole) == is_negated(text) and says(whole, text)
+
+
+def clauses(text: str) -> list[str]:
+    """Return the sentences of a text, or their parts up to a semicolon."""
+    return [part for sentence in split_sentences(text) for part in _CLAUSE_END.split(sentence)]
+
+
 def plain(text: str) -> str:
     """Return a text without characters that YAML interprets."""
     return text.replace(": ", " - ").replace(" #", " ").strip("-'\"[]{}&*!|>%@` ")
@@ -161,7 +179,7 @@ def memories_in(folder: Path) -> Iterator[File]:
         content = read_bytes(path)
         is_text = content.removeprefix(BOM_UTF8).startswith(b"---")
         if is_text and (parts := _parts(decoded(content, path))) is not None:
-            yield File(path.name, content, path.stat().st_mtime_ns, *parts)
+            yield File(path.name, content, path.stat().st_mtime_ns, *parts, file_mode(path))
 
 
 def free_name(text: str, taken: Collection[str]) -> str:

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from slowwave.consolidation.text.tokens import count_tokens
 from slowwave.store.places import Budget
 
-from .claude_code_files import LISTED, File, listed_name, plain
+from .claude_code_files import LISTED, File, clauses, listed_name, plain
 from .text_file import lines_of
 
 # "[since 2026-02-09] " before a text that is true since then.
@@ -17,6 +17,8 @@ MARKS = re.compile(r"\[[^\]]*\d{4}-\d{2}-\d{2}\] ")
 _SEPARATOR = re.compile(r"^\s*(?:[—:]|-(?=\s))\s*")
 # Lines and bytes of the index that a session loads.
 _MAX_LINES, _MAX_BYTES = 200, 25_000
+# What replaces the end of a line.
+_CUT = " …"
 # Characters of a fact in the index.
 MAX_HOOK = 100
 
@@ -46,7 +48,11 @@ def hook_of(text: str, limit: int = MAX_HOOK) -> str:
     lines = [line for line in map(str.strip, text.splitlines()) if line]
     first = next((line for line in lines if not line.startswith(("#", "```"))), lines[0])
     line = MARKS.sub("", " ".join(first.split())).replace("**", "")
-    return plain(line if len(line) <= limit else f"{_beginning(line, limit - 1)}…")
+    if len(line) > limit:
+        # After a word, if there are spaces between words.
+        space = line.rfind(" ", limit - 1 - MAX_HOOK // 2, limit - 1)
+        line = f"{line[: limit - 1 if space < 0 else space].rstrip(' ,;:.—-')}…"
+    return plain(line)
 
 
 def budgets(index: str, target: int | None = None) -> tuple[Budget, Budget]:
@@ -94,7 +100,7 @@ def shortened(lines: Iterable[str], file: File) -> Iterator[str]:
             continue
         is_short = is_listed or not rest or not file.says(rest)
         is_listed = True
-        yield line if is_short else f"{short} …{_end_of(line)}"
+        yield line if is_short else f"{short}{_CUT}{_end_of(line)}"
 
 
 def says_more(line: str, file: File) -> bool:
@@ -110,19 +116,19 @@ def ended(lines: Iterable[str]) -> list[str]:
 
 
 def _parted(line: str) -> tuple[str, str]:
-    """Return the part of a line that is enough to find its file, and the rest, if any."""
-    text, match = line.rstrip("\r\n"), LISTED.match(line)
-    limit = len(text) if match is None else len(match[0]) + MAX_HOOK
-    if len(text) <= limit:
+    """Return the clauses of a line that are enough to find its file, and the rest, if any."""
+    text, match = line.rstrip("\r\n").removesuffix(_CUT), LISTED.match(line)
+    if match is None or len(text) <= len(match[0]) + MAX_HOOK:
         return text, ""
-    short = _beginning(text, limit)
-    return short, text[len(short) :]
-
-
-def _beginning(text: str, limit: int) -> str:
-    """Return the first characters of a text, up to a word if there are spaces between words."""
-    space = text.rfind(" ", limit - MAX_HOOK // 2, limit)
-    return text[: limit if space < 0 else space].rstrip(" ,;:.—-")
+    hook = text[len(match[0]) :]
+    space, parts = hook[: len(hook) - len(hook.lstrip())], clauses(hook)
+    heads = [" ".join(parts[:count]) for count in range(1, len(parts))]
+    # Without those that end within quotes or brackets.
+    heads = [head for head in heads if not any(head.count(mark) % 2 for mark in '"`')]
+    heads = [head for head in heads if head.count("(") == head.count(")")]
+    for head in [head for head in heads if len(head) <= MAX_HOOK][-1:] or heads[:1]:
+        return f"{match[0]}{space}{head.rstrip(' ;')}", " ".join(parts)[len(head) :].strip()
+    return text, ""
 
 
 def _end_of(line: str) -> str:

@@ -89,7 +89,7 @@ def find_untouched(folder: Path, target: int | None = None) -> list[Untouched]:
             tuple(name for _, name in listed if not (folder / name).exists()),
         ),
         Untouched(
-            f"whose line in {INDEX} is long, and contains what the file does not",
+            f"whose line in {INDEX} is long, and contains what no sentence of the file states",
             "Let Claude Code add it to the files: then the lines can be shortened.",
             tuple(
                 name

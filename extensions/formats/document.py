@@ -73,6 +73,8 @@ class Document:
     """A complete file: blocks of entries, and the text around them."""
 
     parts: list[str | Block]
+    # Whether the lines and marks of entries are Markdown.
+    is_markdown: bool = False
 
     @property
     def text(self) -> str:
@@ -106,6 +108,7 @@ class Document:
                 entry.text,
                 entry.observed_at,
                 pinned=entry.pinned,
+                is_markdown=self.is_markdown,
                 subject=block.subject,
             )
             for block in self.blocks

@@ -63,7 +63,8 @@ class Hermes(TextFormat):
         entries = [Entry(entry.replace(end, "\n"), entry) for entry in texts]
         start = text.find(joined)
         block = Block(path.resolve().name, separator, entries)
-        return Document([mark, text[:start], block, text[start + len(joined) :]])
+        rest = text[start + len(joined) :]
+        return Document([mark, text[:start], block, rest], is_markdown=True)
 
     def spell(self, new: New, document: Document) -> str:
         """Return the text with the line ends of the file."""

@@ -10,7 +10,6 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -60,9 +59,11 @@ def _parts_of(line: str, where: str) -> Iterator[str | Block]:
     try:
         value = json.loads(line)
     except (ValueError, RecursionError):
-        raise Unreadable(f"{where} is not JSON.") from None
+        raise Unreadable(f"{where} is not JSON.", "Correct or remove the line.") from None
     kind = value.get("type") if isinstance(value, dict) else None
-    if kind == "entity" and _is_entity(value):
+    if kind == "entity":
+        if fault := _fault(value):
+            raise Unreadable(f"{where} is an entity {fault}.", "Correct or remove the line.")
         start, end = _observations(line)
         yield line[: start + 1]
         yield _block(value["name"], list(_entries(line[start + 1 : end])))
@@ -70,28 +71,29 @@ def _parts_of(line: str, where: str) -> Iterator[str | Block]:
     elif kind == "relation":
         yield line
     else:
-        raise Unreadable(f"{where} is neither an entity nor a relation.")
+        raise Unreadable(
+            f"{where} is neither an entity nor a relation.", "Correct or remove the line."
+        )
 
 
 def _block(tenant: str, entries: list[Entry]) -> Block:
-    """Return the entries of an entity; spaces after each comma are parts of the separator."""
-    first, rest = entries[:1], entries[1:]
-    spaces = {entry.raw[: _skip_spaces(entry.raw, 0)] for entry in rest}
-    after = spaces.pop() if len(spaces) == 1 else ""
-    if after and not first[0].raw.startswith(after):
-        entries = first + [replace(entry, raw=entry.raw.removeprefix(after)) for entry in rest]
-        return Block(tenant, f",{after}", entries, subject=tenant)
-    return Block(tenant, ",", entries, subject=tenant)
+    """Return the entries of an entity; spaces after each comma are between them."""
+    for entry in entries[1:]:
+        start = _skip_spaces(entry.raw, 0)
+        entry.gap, entry.raw = f",{entry.raw[:start]}", entry.raw[start:]
+    separator = next((entry.gap for entry in entries[1:] if entry.gap), ",")
+    return Block(tenant, separator, entries, subject=tenant)
 
 
-def _is_entity(value: dict[str, Any]) -> bool:
-    name, observations = value.get("name"), value.get("observations")
-    return (
-        isinstance(name, str)
-        and name != ""
-        and isinstance(observations, list)
-        and all(isinstance(observation, str) for observation in observations)
-    )
+def _fault(entity: dict[str, Any]) -> str | None:
+    """Return what is wrong with an entity, or None."""
+    name, observations = entity.get("name"), entity.get("observations")
+    if not isinstance(name, str) or not name:
+        return "without a name"
+    if not isinstance(observations, list):
+        return "without a list of observations"
+    numbers = (n for n, text in enumerate(observations, start=1) if not isinstance(text, str))
+    return next((f"whose observation {number} is not text" for number in numbers), None)
 
 
 def _observations(line: str) -> tuple[int, int]:

@@ -105,13 +105,16 @@ class OpenText(OpenFile):
             write_in_place(self._path, self._wanted, self._bytes, self._path)
 
 
-def write_in_place(path: Path, content: bytes, expected: bytes | None, like: Path) -> None:
-    """Replace a file.
+def write_in_place(
+    path: Path, content: bytes, expected: bytes | None, like: Path, mode: int | None = None
+) -> None:
+    """Replace a file, which keeps its mode and owner.
 
     expected: its current content, None if it does not exist; otherwise `ChangedMeanwhile` is
-    raised. like: a file in the same folder whose mode and owner it gets; without that file, only
-    the user can read it.
+    raised. like: a file in the same folder whose mode and owner a new file gets; without that file,
+    only the user can read it. mode: the mode of a new file, if that is known.
     """
+    like, mode = (path, None) if path.exists() else (like, mode)
     real = path.resolve()
     unfinished = real.with_name(f".{real.name}.slowwave-unfinished")
     remove_file(unfinished)  # of a killed run
@@ -128,6 +131,8 @@ def write_in_place(path: Path, content: bytes, expected: bytes | None, like: Pat
             raise StoreError(
                 f"{unfinished} does not contain what was written to it.", f"{path} was not changed."
             )
+        if mode is not None:
+            unfinished.chmod(mode)
         if (read_bytes(path) if path.exists() else None) != expected:
             raise ChangedMeanwhile(path)
         unfinished.replace(real)
@@ -169,7 +174,7 @@ def decoded(content: bytes, path: Path) -> str:
     try:
         return content.decode()
     except UnicodeDecodeError:
-        raise Unreadable(f"{path} is not valid UTF-8.") from None
+        raise Unreadable(f"{path} is not valid UTF-8.", "Save it as UTF-8.") from None
 
 
 def split_byte_order_mark(text: str) -> tuple[str, str]:

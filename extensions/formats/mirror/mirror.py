@@ -104,8 +104,9 @@ class Mirror:
 
     def refuse_read_only(self) -> None:
         """Refuse to begin if the result could not be written. Raises `StoreError`."""
-        if self.path.exists() and not os.access(self.path, os.W_OK):
-            raise StoreError(f"{self.path} is read-only.", "Nothing was changed.")
+        for path in self.format.files(self.path):
+            if path.exists() and not os.access(path, os.W_OK):
+                raise StoreError(f"{path} is read-only.", "Nothing was changed.")
         # A new file is written next to the old one, or a log is needed there.
         folder = self.path.resolve().parent
         if self.path.is_file() and not os.access(folder, os.W_OK):

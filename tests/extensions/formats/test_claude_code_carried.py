@@ -9,7 +9,7 @@ from itertools import pairwise
 from pathlib import Path
 
 import pytest
-from agents_files import bytes_of, mirrored, write_note
+from agents_files import bytes_of, mirrored, modes_of, write_note
 from builders import NOW, a_decision, a_run, changing, decide
 from cli_calls import Cli
 from hypothesis import given
@@ -145,6 +145,26 @@ def test_a_line_does_not_repeat_what_the_description_says(folder: Path) -> None:
     assert line == "- [Build](b.md) — Ask Tove at extension 4417"
 
 
+def test_a_moved_line_does_not_name_the_removed_file(folder: Path) -> None:
+    merged(folder, "- [Billing](b.md) — the service\n- [a.md](a.md) — ask Ola first\n")
+    line = (folder / "MEMORY.md").read_text().splitlines()[1]
+    assert line == "- [Billing](b.md) — ask Ola first; Ask Tove at extension 4417"
+
+
+def test_a_line_that_repeats_its_removed_file_goes(folder: Path) -> None:
+    stated = "when a skill runs, read files in the base directory of the header"
+    text = "When a skill runs, the header has its base directory. Read files there."
+    write_note(folder, "paths", 1, text, stated)
+    write_note(folder, "skills", 2, "Skills have a directory each, as the header shows.", "skills")
+    lines = f"- [Skills](skills.md) — where skills are\n- [Paths](paths.md) — {stated}\n"
+    (folder / "MEMORY.md").write_text(lines)
+    mirror = mirrored(folder)
+    merge(mirror, "skills.md", ["paths.md"])
+    assert (folder / "MEMORY.md").read_text() == "- [Skills](skills.md) — where skills are\n"
+    undo(mirror, "run-1")
+    assert (folder / "MEMORY.md").read_text() == lines
+
+
 @pytest.mark.parametrize("appended", ["", "- [D](d.md) — the kettle\n"])
 def test_undo_restores_the_line_end_of_an_index(appended: str, folder: Path, cli: Cli) -> None:
     write_note(folder, "b", 1, "Billing is on port 8080.")
@@ -183,9 +203,15 @@ def test_a_moved_line_keeps_its_sign_and_its_line_ending(folder: Path) -> None:
 LISTED = st.lists(st.tuples(st.sampled_from("abc"), st.sampled_from(WORDS)), min_size=1, max_size=6)
 
 
-@given(st.lists(st.sampled_from(WORDS), min_size=3, max_size=3), LISTED, st.booleans())
-def test_a_merge_loses_no_word_and_its_undo_no_byte(
-    descriptions: Sequence[str], listed: Sequence[tuple[str, str]], is_ended: bool
+MODES = st.lists(st.sampled_from([0o400, 0o600, 0o644, 0o664]), min_size=4, max_size=4)
+
+
+@given(st.lists(st.sampled_from(WORDS), min_size=3, max_size=3), LISTED, st.booleans(), MODES)
+def test_a_merge_loses_no_word_and_its_undo_no_byte_and_no_mode(
+    descriptions: Sequence[str],
+    listed: Sequence[tuple[str, str]],
+    is_ended: bool,
+    modes: Sequence[int],
 ) -> None:
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name) / "memory"
@@ -194,7 +220,9 @@ def test_a_merge_loses_no_word_and_its_undo_no_byte(
             write_note(folder, file, day, BILLING, words)
         lines = [f"- [{file.upper()}]({file}.md) — {words}" for file, words in listed]
         (folder / "MEMORY.md").write_text("\n".join(["# Index", *lines]) + "\n" * is_ended)
-        with unchanged(bytes_of, folder):
+        for path, mode in zip(folder.iterdir(), modes, strict=True):
+            path.chmod(mode)
+        with unchanged(bytes_of, folder), unchanged(modes_of, folder):
             mirror = mirrored(folder)
             merge(mirror, "b.md", ["a.md", "c.md"])
             after = bytes_of(folder)

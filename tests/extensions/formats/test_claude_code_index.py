@@ -14,23 +14,24 @@ from cli_calls import Cli
 from hypothesis import given
 from hypothesis import strategies as st
 
-from slowwave.extensions.formats.claude_code_index import hook_of
+from slowwave.extensions.formats.claude_code_files import memories_in
+from slowwave.extensions.formats.claude_code_index import hook_of, shortened
 from slowwave.extensions.formats.mirror.mirror import Mirror
 from slowwave.store.file import open_writing
 from slowwave.store.records import timestamp
 from slowwave.store.undo.undo import undo_runs
 
 # What a file says, and what its line may say without saying more.
-SAID = "The billing service retries a failed payment three times, waits ten minutes between them, "
-SAID += "and then writes a ticket for the finance team with the number of the invoice."
+SAID = "The billing service retries a failed payment three times, ten minutes apart; it writes no "
+SAID += "ticket for the finance team before the number of the invoice is known."
 MORE = f"{SAID} Never on Sundays."
 TEXTS = {
-    "old.md": "Postgres of orders-api listens on port 5433 in staging, since port 5432 of it "
+    "old.md": "Postgres of orders-api listens on port 5433 in staging; port 5432 of it "
     "belongs to the warehouse, which nobody dares to move.",
     "older-line.md": "Helvi reviews all migrations before they are merged; while she is away, they "
     "wait, except for those that only add an index.",
     "new.md": SAID,
-    "more.md": "The nightly backup of the wiki is copied to Oulu at three, and a restore is tried "
+    "more.md": "The nightly backup of the wiki is copied to Oulu at three; a restore is tried "
     "each month by whoever has the pager that week.",
 }
 
@@ -63,13 +64,13 @@ def test_lines_are_shortened_to_a_target_and_undo_restores_them(folder: Path, cl
     before = bytes_of(folder)
     size = len(before["MEMORY.md"])
     # Without the line of a merged file and the ends of two lines, it is a little smaller.
-    options = ("--target", size - 90)
+    options = ("--target", size - 140)
     planned = cli("maintain", folder, "--dry-run", "--json", *options).json["budget"]
     assert bytes_of(folder) == before
     report = maintained(cli, folder, *options)
     budget = report["budget"]
     assert planned["shortened"] == budget["shortened"] == ["old.md", "older-line.md"]
-    assert planned["after"] == budget["after"] == budget["used"] <= size - 90
+    assert planned["after"] == budget["after"] == budget["used"] <= size - 140
     assert planned["tokens_saved"] == budget["tokens_saved"] > 0
     assert planned["used"] == size
     after = bytes_of(folder)
@@ -77,7 +78,7 @@ def test_lines_are_shortened_to_a_target_and_undo_restores_them(folder: Path, cl
     assert {name for name in after if after[name] != before[name]} == {"MEMORY.md"}
     line = next(line for line in after["MEMORY.md"].decode().splitlines() if "(old.md)" in line)
     assert line.endswith(" …")
-    assert TEXTS["old.md"].startswith(line.split(" — ")[1].removesuffix(" …"))
+    assert TEXTS["old.md"].startswith(f"{line.split(' — ')[1].removesuffix(' …')};")
     assert maintained(cli, folder, *options)["run"] is None
     assert bytes_of(folder) == after
     assert cli("undo", folder).code == 0
@@ -91,21 +92,18 @@ def test_a_line_with_facts_of_its_own_is_not_shortened(folder: Path, cli: Cli) -
     before = (folder / "MEMORY.md").read_text().splitlines()
     ended = cli("maintain", folder, "--format", "claude-code", "--target", "0.2KB")
     assert "should have at most 200" in ended.out
-    assert "nothing more can be removed without loss" in ended.out
-    assert "3 entries shortened, without loss (old.md, older-line.md, new.md)" in ended.out
+    assert "nothing more can be shortened without losing content" in ended.out
+    assert "3 entries shortened (old.md, older-line.md, new.md): the rest is in" in ended.out
     after = (folder / "MEMORY.md").read_text().splitlines()
     for name in ("more.md", "user.md", "gone.md"):
         (line,) = [line for line in before if f"({name})" in line]
         assert line in after
-    assert (
-        "1 whose line in MEMORY.md is long, and contains what the file does not (more.md)"
-        in ended.out
-    )
+    assert "1 whose line in MEMORY.md is long, and contains what no sentence of " in ended.out
     assert "1 that MEMORY.md lists and that do not exist (gone.md)" in ended.out
 
 
 def test_a_report_on_a_long_index_names_the_command(folder: Path, cli: Cli) -> None:
-    for number in range(120):
+    for number in range(160):
         text = SAID.replace("payment", f"payment of tenant {number}")
         write_note(folder, f"tenant-{number}", 8, text)
         with (folder / "MEMORY.md").open("a") as file:
@@ -115,8 +113,8 @@ def test_a_report_on_a_long_index_names_the_command(folder: Path, cli: Cli) -> N
     assert len(before) > 25_000
     report = cli("maintain", folder, *options).out
     assert bytes_of(folder)["MEMORY.md"] == before
-    assert f"slowwave maintain {folder} --format claude-code --target 25KB --dry-run" in report
-    assert "without loss (" not in report
+    assert f"{folder} --format claude-code --target 25KB --dry-run" in report
+    assert "entries shortened (" not in report
     waiting = cli("maintain", folder, *options, "--target", "25KB", "--review", "always").out
     assert "entries are shortened only by a complete run without --review always" in waiting
     assert "nothing more" not in waiting
@@ -134,6 +132,32 @@ def test_impossible_targets_are_refused(size: str, sentence: str, tmp_path: Path
     assert cli("init", tmp_path / "memory.db").code == 0
     ended = cli("maintain", tmp_path / "memory.db", "--target", size).ends(2)
     assert sentence in " ".join(ended.err.split())
+
+
+@pytest.mark.parametrize(
+    ("hook", "kept"),
+    [
+        # No semicolon, and no end of a sentence.
+        (SAID.replace(";", ","), None),
+        # The file does not deny it, or another sentence does.
+        (SAID.replace("writes no", "writes a"), None),
+        # Within brackets.
+        (f"Payments ({SAID})", None),
+        (
+            f"{SAID} {SAID}",
+            "The billing service retries a failed payment three times, ten minutes apart",
+        ),
+    ],
+)
+def test_a_line_is_cut_after_a_clause_or_not_at_all(
+    hook: str, kept: str | None, tmp_path: Path
+) -> None:
+    write_note(tmp_path, "a", 1, SAID)
+    (file,) = memories_in(tmp_path)
+    line = f"- [Title](a.md) — {hook}\n"
+    (short,) = shortened([line], file)
+    assert short == (line if kept is None else f"- [Title](a.md) — {kept} …\n")
+    assert [*shortened([short], file)] == [short]
 
 
 LINES = st.sampled_from(

@@ -7,12 +7,16 @@ from collections.abc import Callable
 from itertools import count
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from unicodedata import normalize
 
 import pytest
 from agents_files import make_file, stored_in, texts_in
 from cli_calls import Cli
+from disturbed import undo_all
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
+from model_nights import served
+from model_server import Answer, Asked, answering, approval, group, groups
 from nights import execute, unchanged
 
 from slowwave.extensions.formats.known_formats import recognised
@@ -29,6 +33,29 @@ def entity(texts: list[str], spaced: bool, is_reversed: bool) -> str:
     items = reversed(value.items()) if is_reversed else value.items()
     separators = (" , ", " : ") if spaced else (",", ":")
     return json.dumps(dict(items), separators=separators, ensure_ascii=False)
+
+
+def uneven(texts: list[str], after: list[str]) -> str:
+    """Return an entity whose observations have different spaces before them."""
+    items = (space + json.dumps(text) for space, text in zip(after, texts, strict=False))
+    head = '{"type":"entity","name":"Ravi","entityType":"person","observations":['
+    return f"{head}{','.join(items)}]}}\n"
+
+
+@settings(max_examples=12, suppress_health_check=list(HealthCheck), deadline=None, database=None)
+@given(
+    texts=st.lists(st.sampled_from(_TEXTS[:3]), min_size=2, max_size=6),
+    after=st.lists(st.sampled_from(["", " ", "  "]), min_size=6, max_size=6),
+)
+@example([_TEXTS[0], _TEXTS[2], _TEXTS[0]], ["", "  ", "", "", "", ""])
+@example([_TEXTS[0], _TEXTS[0], _TEXTS[2], _TEXTS[2]], ["", "  ", " ", "", "", ""])
+def test_undo_restores_uneven_spaces(cli: Cli, texts: list[str], after: list[str]) -> None:
+    with TemporaryDirectory() as folder:
+        path = Path(folder) / "memory.jsonl"
+        path.write_text(before := uneven(texts, after))
+        cli("maintain", path, "--format", "mcp-server-memory").ends(0)
+        undo_all(cli, path)
+        assert path.read_text() == before
 
 
 def server_memory(parts: list[list[str]], ending: str, spaced: bool, is_reversed: bool) -> str:
@@ -224,6 +251,9 @@ def test_a_damaged_memory_jsonl_is_recognized_and_refused(tmp_path: Path, cli: C
         f"{whole}\n{whole[:60]}\n": f"Line 2 of {path} is not JSON.",
         whole[:90]: f"Line 1 of {path} is not JSON.",
         f"{_MARK}{whole}\n": "byte order mark",
+        whole.replace("[", "[7,"): f"Line 1 of {path} is an entity whose observation 1 is not text",
+        whole.replace("observations", "o"): "an entity without a list of observations",
+        whole.replace('"Ravi"', "7"): "an entity without a name",
         f"{whole}\n[]\n": f"Line 2 of {path} is neither an entity nor a relation.",
     }.items():
         path.write_text(content, "utf-8")
@@ -232,6 +262,62 @@ def test_a_damaged_memory_jsonl_is_recognized_and_refused(tmp_path: Path, cli: C
             ended = cli("maintain", path, *more)
             assert (ended.code, why in " ".join(ended.err.split())) == (10, True), ended.err
     assert path.read_text("utf-8") == f"{whole}\n[]\n"
+
+
+@pytest.mark.parametrize("name", _MAKERS)
+def test_of_equal_texts_the_one_without_invisible_marks_stays(
+    name: str, tmp_path: Path, cli: Cli
+) -> None:
+    file, spell = _MAKERS[name]
+    path = tmp_path / file
+    for number in range(3):
+        text = f"Café {number} opens at nine."
+        texts = [
+            "Rye.",
+            f"{_MARK}{text}",
+            normalize("NFD", text),
+            text,
+            f"Ca\u200b{text[2:]}\u200d",
+        ]
+        path.write_text(spell([texts], "\n", False, False), "utf-8")
+        cli("maintain", path, "--format", name).ends(0)
+        assert texts_in(name, path) == ["Rye.", text]
+
+
+_LIST = "The NAS:\n- runs fnOS 1.1.26\n- has the address 100.85.28.37"
+
+
+def test_of_equal_entries_of_hermes_the_one_with_lines_stays(tmp_path: Path, cli: Cli) -> None:
+    path = tmp_path / "MEMORY.md"
+    for entry in (_LIST, _LIST.replace("fnOS", "Linux"), _LIST.replace("NAS", "router")):
+        path.write_text("\n§\n".join([" ".join(entry.split()), entry, " ".join(entry.split())]))
+        cli("maintain", path, "--format", "hermes").ends(0)
+        assert path.read_text() == entry
+
+
+def test_a_model_may_write_lines_into_hermes(tmp_path: Path, cli: Cli) -> None:
+    path = tmp_path / "MEMORY.md"
+    path.write_text(f"{_LIST}\n§\nThe NAS runs fnOS 1.1.26 and has the address 100.85.28.37.\n")
+
+    def joining(asked: Asked) -> Answer:
+        return groups(group("merge", asked.memories, _LIST.replace("The NAS:", "The NAS")))
+
+    with unchanged(path.read_text):
+        with served(answering(joining, approval)) as options:
+            cli("maintain", path, "--format", "hermes", *options).ends(0)
+        assert path.read_text() == _LIST.replace("The NAS:", "The NAS") + "\n"
+        cli("undo", path).ends(0)
+
+
+@pytest.mark.parametrize("encoding", ["latin-1", "utf-16"])
+@pytest.mark.parametrize("file", ["MEMORY.md", "memory.jsonl"])
+def test_a_text_that_is_not_utf_8_is_refused(
+    file: str, encoding: str, tmp_path: Path, cli: Cli
+) -> None:
+    path = tmp_path / file
+    path.write_text("- The café opens at nine.\n", encoding)
+    for more in ((), ("--format", "markdown")):
+        cli("maintain", path, *more).ends(10, "is not valid UTF-8.", "Save it as UTF-8.")
 
 
 def test_a_file_without_memories_has_a_hint_where_they_belong(tmp_path: Path, cli: Cli) -> None:
