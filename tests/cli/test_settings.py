@@ -202,7 +202,7 @@ def options() -> dict[str, TyperOption]:
 def test_slowwave_toml_has_a_key_for_each_lasting_option() -> None:
     single = {name for name, option in options().items() if not option.allow_from_autoenv}
     assert options().keys() - single == KEYS - DELETING
-    assert {"reason", "plan_out", "html", "drop", "http"} <= single
+    assert {"reason", "plan_out", "html", "http"} <= single
     assert single >= DELETING
 
 

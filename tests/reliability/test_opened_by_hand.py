@@ -114,12 +114,18 @@ CALLS: dict[str, list[str]] = {
         "2 forget {other} {memory}",
     ],
     "check": ["check {file}"],
-    "shared": [
+    "shared admit": ["shared admit {file} ada --author ada --human"],
+    "shared publish": [
         "shared admit {file} ada --author ada --human",
         "shared publish {file} colour The-colour-is-blue. --author ada",
-        "shared log {file}",
     ],
-    "experience": ["experience add {file} {traces}", "experience compress {file}"],
+    "shared retract": ["1 shared retract {file} colour --author ada"],
+    "shared dismiss": ["1 shared dismiss {file} ada --author ada"],
+    "shared list": ["shared list {file}"],
+    "shared log": ["shared log {file}"],
+    "shared authors": ["shared authors {file}"],
+    "experience add": ["experience add {file} {traces}"],
+    "experience compress": ["experience add {file} {traces}", "experience compress {file}"],
     "formats": ["formats"],
     # Its tools are called below.
     "mcp": ["2 mcp {file} --max-cost 1"],
