@@ -18,14 +18,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 import typer
 
 from slowwave.cli.arguments.configured import group_of
-from slowwave.cli.arguments.model_options import (
-    ApiBaseOption,
-    CheckerOption,
-    MaxCostOption,
-    MaxTimeOption,
-    ModelOption,
-    ModelOptions,
-)
+from slowwave.cli.arguments.model_options import ModelOptions
 from slowwave.cli.arguments.options import (
     ALL_OPERATIONS,
     EmbedderOption,
@@ -149,32 +142,16 @@ def fleet_maintain(
     metrics: FleetMetricsOption = None,
     only: OnlyOption = ALL_OPERATIONS,
     embedder: EmbedderOption = DEFAULT_MODEL,
-    model: ModelOption = None,
-    api_base: ApiBaseOption = None,
-    checker: CheckerOption = None,
-    concurrency: Annotated[
-        int, typer.Option(metavar="N", min=1, max=64, help="Concurrent model calls of each worker.")
-    ] = 4,
-    max_calls: Annotated[
-        int | None,
-        typer.Option(
-            metavar="N", min=0, help="Maximum number of model requests of all workers together."
-        ),
-    ] = None,
-    max_tokens: Annotated[
-        int | None,
-        typer.Option(
-            metavar="N", min=0, help="Maximum number of model tokens of all workers together."
-        ),
-    ] = None,
-    max_cost: MaxCostOption = None,
-    max_time: MaxTimeOption = None,
     include_protected: IncludeProtectedOption = False,
     enabled: EnabledOption = True,
     review: ReviewOption = "never",
+    asking: ModelOptions,
     output: OutputOptions,
 ) -> None:
     """Maintain each memory file of a fleet, as 'slowwave maintain' does.
+
+    All workers together keep the limits of calls, tokens, costs and time; --concurrency is for each
+    worker.
 
     Files that are unchanged since the last receipts are not opened. Files on a disk are changed in
     place; objects are replaced only if they are unchanged since they were read. Use 'slowwave log',
@@ -191,7 +168,7 @@ def fleet_maintain(
             f"A fleet does not support {', '.join(unsupported)}: remove it, specify another "
             "file with --config, or run 'slowwave maintain FILE' for each file."
         )
-    if model is None:
+    if asking.model is None:
         for name in ("api_base", "checker"):
             if is_on_command_line(context, name):
                 raise typer.BadParameter(f"--{name.replace('_', '-')} requires --model.")
@@ -218,17 +195,19 @@ def fleet_maintain(
             only=operations_of(only),
             include_protected=include_protected,
             review=review,
-            shown={"only": only, "tenant": [], "embedder": embedder, "model": model}
+            shown={"only": only, "tenant": [], "embedder": embedder, "model": asking.model}
             | {OPTION: f"{began:%Y%m%dT%H%M%SZ} shard {shard}"}
             | ({} if review == "never" else {"review": review}),
         ),
         embedder=embedder,
-        make_writer=partial(writer_of, model, api_base, checker, concurrency),
+        make_writer=partial(writer_of, asking),
         base=files.base,
         in_bucket=files.in_bucket,
         dry_run=dry_run,
-        budget=own_shard.share_of(UsageLimits(max_calls, max_tokens, max_cost)),
-        deadline=None if max_time is None else began + timedelta(seconds=max_time),
+        budget=own_shard.share_of(
+            UsageLimits(asking.max_calls, asking.max_tokens, asking.max_cost)
+        ),
+        deadline=None if asking.max_time is None else began + timedelta(seconds=asking.max_time),
         workers=worker_count,
         database=files.database,
     )
@@ -267,20 +246,18 @@ def prepare_worker() -> None:
     signal.signal(signal.SIGINT, signal.SIG_IGN)
 
 
-def writer_of(
-    model: str | None,
-    api_base: str | None,
-    checker: str | None,
-    concurrency: int,
-    budget: UsageLimits,
-    owner: BudgetOwner | None,
-) -> Writer:
-    """Return the writer of the drafts for one file."""
+def writer_of(asking: ModelOptions, budget: UsageLimits, owner: BudgetOwner | None) -> Writer:
+    """Return the writer of the drafts for one file, within a budget."""
     from slowwave.extensions.fleet.budget_owners import SharedMeter
 
-    limits = (concurrency, budget.calls, budget.tokens, budget.seconds)
-    options = ModelOptions(model, budget.cost_usd, api_base, checker, *limits)
-    return options.writer(make_meter=None if owner is None else partial(SharedMeter, owner))
+    own = replace(
+        asking,
+        max_cost=budget.cost_usd,
+        max_calls=budget.calls,
+        max_tokens=budget.tokens,
+        max_time=budget.seconds,
+    )
+    return own.writer(make_meter=None if owner is None else partial(SharedMeter, owner))
 
 
 def _skipped(context: typer.Context, job: FleetJob, key: str) -> Receipt | None:

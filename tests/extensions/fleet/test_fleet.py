@@ -38,6 +38,7 @@ from model_server import model_server
 from nights import daily, execute, fill, inputs_of, picture, unchanged
 from readme import ROOT, every_command
 
+from slowwave.cli.arguments.model_options import ModelOptions
 from slowwave.consolidation.cycle import run_cycle
 from slowwave.consolidation.errors import ConsolidationError
 from slowwave.consolidation.model.usage_limits import UsageLimits
@@ -280,7 +281,9 @@ def test_two_workers_share_a_budget(budget: UsageLimits, why: str, tmp_path: Pat
     files = with_questions(tmp_path / "agents", 4)
     owner = OwnerInFile(tmp_path, budget)
     with model_server() as server:
-        writer = partial(writer_of, "openai/gpt-4o-mini", server.base, None, 4)
+        writer = partial(
+            writer_of, ModelOptions("openai/gpt-4o-mini", api_base=server.base, concurrency=4)
+        )
         job = job_of(tmp_path / "agents", writer, 2, budget, owner)
         with ThreadPoolExecutor(2) as pool:
             shares = pool.map(lambda rest: nights(job, rest), (files[::2], files[1::2]))
