@@ -7,11 +7,10 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING, ClassVar, cast
 
 from slowwave.extensions.formats.base import Unreadable
 from slowwave.extensions.formats.database import DatabaseFormat
-from slowwave.store.errors import StoreError
 
 from .connection import connected, transaction
 from .lease import mirror_versions, read_mirror
@@ -54,7 +53,7 @@ class PostgresFormat(DatabaseFormat):
 
     def recognises(self, path: Path) -> bool:
         """Whether the database has the tables. Raises `StoreError` if it cannot be reached."""
-        with connected(_url(path)) as conn, transaction(conn, writes=False):
+        with connected(cast(DatabaseUrl, path)) as conn, transaction(conn, writes=False):
             return bool(self.find(conn))
 
     @contextmanager
@@ -63,13 +62,13 @@ class PostgresFormat(DatabaseFormat):
 
         Raises `Unreadable`, `NotFound` if there is no such tenant, and `StoreError`.
         """
-        url = _url(path)
+        url = cast(DatabaseUrl, path)
         with connected(url) as conn, transaction(conn, writes):
             yield self.rows(conn, url, self.table(conn, url), self.model)
 
     def schema_number(self, path: Path) -> int | None:
         """Return the schema's number; None if the user may not read it."""
-        url = _url(path)
+        url = cast(DatabaseUrl, path)
         with connected(url) as conn, transaction(conn, writes=False):
             return self.number(conn, self.table(conn, url))
 
@@ -80,17 +79,6 @@ class Tenants:
 
     url: DatabaseUrl
     format: PostgresFormat
-
-    def names(self, limit: int) -> list[str]:
-        """Return the first tenants. Raises `StoreError`."""
-        with connected(self.url) as conn, transaction(conn, writes=False):
-            table = self.format.table(conn, self.url)
-            rows = conn.execute(
-                f'SELECT DISTINCT ({table.tenant}) COLLATE "C" FROM {table.in_statement} '
-                f"WHERE {table.is_memory} ORDER BY 1 LIMIT %s",
-                [limit],
-            ).fetchall()
-        return [str(name) for (name,) in rows]
 
     def versions(self) -> list[tuple[str, str]]:
         """Return all, ordered by name, each with its version; see `OpenTenant.version`.
@@ -116,9 +104,3 @@ def has_mirror(url: DatabaseUrl, format: PostgresFormat) -> bool:
         return url.tenant is not None and any(
             read_mirror(conn, table.name, url.tenant) is not None for table in format.find(conn)
         )
-
-
-def _url(path: Path) -> DatabaseUrl:
-    if not isinstance(path, DatabaseUrl):
-        raise StoreError(f"{path} is not the URL of a database.")
-    return path

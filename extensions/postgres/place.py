@@ -100,7 +100,7 @@ def _recognise(url: DatabaseUrl) -> PostgresFormat:
 def _only_tenant(url: DatabaseUrl, format: PostgresFormat) -> DatabaseUrl:
     from .format import Tenants
 
-    names = Tenants(url, format).names(_MAX_SHOWN + 1)
+    names = [name for name, _ in Tenants(url, format).versions()]
     if not names:
         raise NotFound(f"There are no memories in {url}.")
     if len(names) > 1:
