@@ -6,7 +6,7 @@ import json
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import NamedTuple, Protocol
+from typing import NamedTuple
 
 from slowwave.consolidation.model.usage_limits import (
     Amount,
@@ -38,17 +38,24 @@ class Portion(NamedTuple):
         )
 
 
-class BudgetOwner(Protocol):
-    """Grants portions of one budget to several runs, in any process.
+class BudgetOwner:
+    """Grants portions of one budget to several runs, one request at a time.
 
     A portion that is not returned counts as used: its run was killed, and may have spent it.
     """
 
+    def __init__(self, budget: UsageLimits) -> None:
+        self._remaining = Portion(budget.calls, budget.tokens, budget.cost_usd)
+
     def take(self, lacking: Portion) -> Portion:
-        """Return the granted portion: at least what is lacking, or zero of what is used up."""
+        """Return what is granted: of each what is lacking, or nothing."""
+        granted = Portion(*map(_grant, self._remaining, lacking))
+        self._remaining = self._remaining.plus(Portion().minus(granted))
+        return granted
 
     def give_back(self, unused: Portion) -> None:
         """Accept what was not used; negative where more was used than granted."""
+        self._remaining = self._remaining.plus(unused)
 
 
 class SharedMeter(UsageMeter):
@@ -88,24 +95,7 @@ class SharedMeter(UsageMeter):
         return Portion(*(None if limit is None else 0 for limit in limits))
 
 
-class OwnerInMemory:
-    """The owner of a budget in an actor, which answers one request at a time."""
-
-    def __init__(self, budget: UsageLimits) -> None:
-        self._remaining = Portion(budget.calls, budget.tokens, budget.cost_usd)
-
-    def take(self, lacking: Portion) -> Portion:
-        """Return what is granted: of each what is lacking, or nothing."""
-        granted = Portion(*map(_grant, self._remaining, lacking))
-        self._remaining = self._remaining.plus(Portion().minus(granted))
-        return granted
-
-    def give_back(self, unused: Portion) -> None:
-        """Return an unused portion; it is negative if more was used than granted."""
-        self._remaining = self._remaining.plus(unused)
-
-
-class OwnerInFile(OwnerInMemory):
+class OwnerInFile(BudgetOwner):
     """The owner of a budget for the processes of this machine. Can be pickled.
 
     The rest of the budget is in a file, under a lock that the operating system releases when its
@@ -124,7 +114,7 @@ class OwnerInFile(OwnerInMemory):
             return super().take(lacking)
 
     def give_back(self, unused: Portion) -> None:
-        """Return an unused portion; it is negative if more was used than granted."""
+        """Accept what was not used; negative where more was used than granted."""
         with self._read():
             super().give_back(unused)
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import re
 import shlex
-import signal
 import sys
 from contextlib import nullcontext, redirect_stdout
 from dataclasses import replace
@@ -40,7 +39,6 @@ from slowwave.cli.arguments.settings import (
 from slowwave.cli.arguments.settings import source_of as option_source
 from slowwave.cli.nights.gates import Gates
 from slowwave.cli.terminal.exits import Code, fail_late
-from slowwave.cli.terminal.interpreter import keep_libraries_quiet, tune_interpreter
 from slowwave.cli.terminal.output import Output, clean
 from slowwave.cli.terminal.progress_bars import shown_progress
 from slowwave.cli.terminal.signals import signals_of_this_command
@@ -78,8 +76,6 @@ _IGNORED_SETTINGS = {
     *("retain", "state", "table", "target", "verbose"),
 }
 _SHARD = re.compile(r"(\d+)/(\d+)")
-# Libraries that multiply matrices read these when they are loaded: one thread each.
-_ONE_THREAD = dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"), "1")
 # Disables Ray's usage statistics.
 _RAY = {"RAY_USAGE_STATS_ENABLED": "0", "RAY_BACKEND_LOG_LEVEL": "fatal"}
 
@@ -188,8 +184,11 @@ def fleet_maintain(
     # A dry run works without obstore; it then shows all files.
     archive = None if dry_run and receipts is None else Archive(receipts_place)
     worker_count = workers or cores()
+    from slowwave.extensions.fleet.budget_owners import OwnerInFile
     from slowwave.extensions.fleet.fleet_job import OPTION, FleetJob
+    from slowwave.extensions.fleet.worker import ONE_THREAD
 
+    budget = own_shard.share_of(UsageLimits(asking.max_calls, asking.max_tokens, asking.max_cost))
     job = FleetJob(
         options=CycleOptions(
             only=operations_of(only),
@@ -204,16 +203,16 @@ def fleet_maintain(
         base=files.base,
         in_bucket=files.in_bucket,
         dry_run=dry_run,
-        budget=own_shard.share_of(
-            UsageLimits(asking.max_calls, asking.max_tokens, asking.max_cost)
-        ),
+        budget=budget,
         deadline=None if asking.max_time is None else began + timedelta(seconds=asking.max_time),
         workers=worker_count,
         database=files.database,
     )
-    set_up_workers(worker_count)
+    # Libraries read these on loading, also in the processes of workers.
+    os.environ.update(_RAY | (ONE_THREAD if worker_count > 1 else {}))
     with TemporaryDirectory(prefix="slowwave-") as folder:
-        job = _with_owner(job, Path(folder))
+        if any(limit is not None for limit in (budget.calls, budget.tokens, budget.cost_usd)):
+            job = replace(job, owner=OwnerInFile(Path(folder), budget))
         skipped = partial(_skipped, context, job)
         fleet = Fleet(files, job, _engine(engine, worker_count), archive, own_shard, skipped)
         # Ray prints to stdout, which is for the result only.
@@ -230,20 +229,6 @@ def fleet_maintain(
         metrics=metrics,
     )
     raise typer.Exit(signals_of_this_command().code or code)
-
-
-def set_up_workers(workers: int) -> None:
-    """Set what libraries read on loading, for this process and those that it begins."""
-    os.environ.update(_RAY | (_ONE_THREAD if workers > 1 else {}))
-
-
-def prepare_worker() -> None:
-    """Prepare the process of a worker, before anything is loaded in it."""
-    os.environ.update(_ONE_THREAD)
-    keep_libraries_quiet()
-    tune_interpreter()
-    # Ctrl-C at a terminal goes to all processes; their parent ends the workers.
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
 
 
 def writer_of(asking: ModelOptions, budget: UsageLimits, owner: BudgetOwner | None) -> Writer:
@@ -346,24 +331,14 @@ def _code(totals: Totals) -> Code:
     return Code.PARTLY if is_changed or totals.unfinished_files < totals.files else Code.FAILED
 
 
-def _with_owner(job: FleetJob, folder: Path) -> FleetJob:
-    """Return the job with the owner of its budget, if it has one."""
-    from slowwave.extensions.fleet.budget_owners import OwnerInFile
-
-    budget = job.budget
-    if budget.calls is None and budget.tokens is None and budget.cost_usd is None:
-        return job
-    return replace(job, owner=OwnerInFile(folder, budget))
-
-
 def _engine(name: EngineName, workers: int) -> Engine:
     if name == "ray":
         from slowwave.extensions.fleet.ray_engine import RayEngine
 
-        return RayEngine(workers, prepare_worker)
+        return RayEngine(workers)
     from slowwave.extensions.fleet.local_engine import LocalEngine
 
-    return LocalEngine(workers, prepare_worker)
+    return LocalEngine(workers)
 
 
 def _shard_of(text: str) -> Shard:

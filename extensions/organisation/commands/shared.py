@@ -158,7 +158,7 @@ def _entries(file: Path, day: str | None) -> list[SharedEntry]:
     refuse_foreign(file)
     as_of = moment_of(day, "--as-of", time.max)
     with open_reading(file) as opened:
-        return shared_facts.entries_until(read_log(opened), as_of)
+        return [entry for entry in read_log(opened) if as_of is None or entry.at <= as_of]
 
 
 def _show(

@@ -43,7 +43,7 @@ from slowwave.consolidation.cycle import run_cycle
 from slowwave.consolidation.errors import ConsolidationError
 from slowwave.consolidation.model.usage_limits import UsageLimits
 from slowwave.consolidation.vectors.embedder import SentenceEmbedder
-from slowwave.extensions.fleet.budget_owners import OwnerInFile, OwnerInMemory, Portion
+from slowwave.extensions.fleet.budget_owners import BudgetOwner, OwnerInFile, Portion
 from slowwave.extensions.fleet.commands.maintain import writer_of
 from slowwave.extensions.fleet.fleet_job import FleetJob, Item
 from slowwave.extensions.fleet.store.archive import Archive, Shard
@@ -332,7 +332,7 @@ def test_shards_share_a_whole_budget() -> None:
 @pytest.mark.parametrize("kind", ["memory", "file"])
 def test_an_owner_grants_at_most_its_budget(kind: str, tmp_path: Path) -> None:
     budget = UsageLimits(100, None, 1.0)
-    owner = OwnerInMemory(budget) if kind == "memory" else OwnerInFile(tmp_path, budget)
+    owner = BudgetOwner(budget) if kind == "memory" else OwnerInFile(tmp_path, budget)
     first = owner.take(Portion(1, 0, 0.05))
     assert first == Portion(1, 0, 0.05)
     # What was overspent is missing afterwards.
