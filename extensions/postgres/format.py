@@ -13,7 +13,7 @@ from slowwave.extensions.formats.base import Unreadable
 from slowwave.extensions.formats.database import DatabaseFormat
 
 from .connection import connected, transaction
-from .lease import mirror_versions, read_mirror
+from .lease import read_mirror, versions_of
 from .table import MemoryTable
 from .tenant import OpenTenant
 from .url import DatabaseUrl
@@ -81,21 +81,9 @@ class Tenants:
     format: PostgresFormat
 
     def versions(self) -> list[tuple[str, str]]:
-        """Return all, ordered by name, each with its version; see `OpenTenant.version`.
-
-        Reads each row of the table once. Raises `StoreError`.
-        """
+        """Return all, each with its version. Raises `StoreError`."""
         with connected(self.url) as conn, transaction(conn, writes=False):
-            table = self.format.table(conn, self.url)
-            rows = conn.execute(
-                f'SELECT ({table.tenant}) COLLATE "C", {table.rows_version} '
-                f"FROM {table.in_statement} "
-                f"WHERE {table.is_memory} AND {table.tenant} = coalesce(%s::text, {table.tenant}) "
-                "GROUP BY 1 ORDER BY 1",
-                [self.url.tenant],
-            ).fetchall()
-            mirrors = mirror_versions(conn, table.name)
-        return [(name, f"{version}-{mirrors.get(name, 0)}") for name, version in rows]
+            return versions_of(conn, self.format.table(conn, self.url), self.url.tenant)
 
 
 def has_mirror(url: DatabaseUrl, format: PostgresFormat) -> bool:

@@ -35,7 +35,23 @@ class Databases(PlaceKind):
 
         Raises `StoreError`, and wrong usage if there are several tenants.
         """
-        return _tenant(file, format, state) if isinstance(file, DatabaseUrl) else None
+        if not isinstance(file, DatabaseUrl):
+            return None
+        from .format import has_mirror
+        from .mirror import TenantMirror
+
+        if state is not None:
+            raise typer.BadParameter(
+                "--state applies to files only; a database keeps its mirrors in a table."
+            )
+        kind = _recognise(file) if format is None else format_in_database(format)
+        named = file if file.tenant is not None else _only_tenant(file, kind)
+        read_only = None
+        if format is None and not has_mirror(named, kind):
+            read_only = unconfirmed(
+                f"{named} looks like the format {kind.name} ({kind.about})", kind.name
+            )
+        return mirrored_place(named, TenantMirror.of(named, kind), read_only)
 
 
 def database_formats() -> dict[str, type[PostgresFormat]]:
@@ -45,24 +61,6 @@ def database_formats() -> dict[str, type[PostgresFormat]]:
     from .mem0 import Mem0
 
     return {kind.name: kind for kind in (PostgresStore, Mem0, Agno)}
-
-
-def _tenant(url: DatabaseUrl, format: str | None, state: Path | None) -> Place:
-    from .format import has_mirror
-    from .mirror import TenantMirror
-
-    if state is not None:
-        raise typer.BadParameter(
-            "--state applies to files only; a database keeps its mirrors in a table."
-        )
-    kind = _recognise(url) if format is None else format_in_database(format)
-    named = url if url.tenant is not None else _only_tenant(url, kind)
-    read_only = None
-    if format is None and not has_mirror(named, kind):
-        read_only = unconfirmed(
-            f"{named} looks like the format {kind.name} ({kind.about})", kind.name
-        )
-    return mirrored_place(named, TenantMirror.of(named, kind), read_only)
 
 
 def format_in_database(name: str) -> PostgresFormat:

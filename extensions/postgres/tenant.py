@@ -11,7 +11,7 @@ from slowwave.extensions.formats.database import OpenDatabase
 from slowwave.extensions.formats.vector_model import EmbeddingModel
 from slowwave.store.errors import NotFound, StoreError
 
-from .lease import Lease, mirror_versions, read_mirror
+from .lease import Lease, read_mirror, versions_of
 from .table import MemoryTable
 from .url import DatabaseUrl
 
@@ -53,17 +53,8 @@ class OpenTenant(OpenDatabase):
     def keep_mirror(self, lease: Lease, mirror: bytes) -> None:
         """Store a mirror with what was prepared. Raises `FileHeld` if the lease was lost."""
         lease.keep_mirror(self._conn, mirror)
-        lease.version = self.version()
-
-    def version(self) -> str:
-        """Return a value that changes whenever a memory of the tenant or its mirror does."""
-        table = self._table
-        rows = self._value(
-            f"SELECT {table.rows_version} FROM {table.in_statement} "
-            f"WHERE {table.is_memory} AND {table.tenant} = %s",
-            [self._tenant],
-        )
-        return f"{rows}-{mirror_versions(self._conn, table.name).get(self._tenant, 0)}"
+        versions = dict(versions_of(self._conn, self._table, self._tenant))
+        lease.version = versions.get(self._tenant, "")
 
     def commit(self) -> None:
         """Commit."""

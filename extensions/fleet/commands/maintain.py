@@ -219,15 +219,17 @@ def fleet_maintain(
         aside = redirect_stdout(sys.stderr) if engine == "ray" else nullcontext()
         with shown_progress(output.quiet) as progress, aside:
             totals = fleet.night(began, progress, signals_of_this_command())
-    code = _report(
-        output,
-        totals,
+    written = None if dry_run else receipts_place
+    output.result(
+        "fleet maintain",
         source=files.named,
-        receipts=None if dry_run else receipts_place,
+        receipts=written,
         shard=shard,
         engine=engine,
-        metrics=metrics,
+        dry_run=dry_run,
+        **account_as_json(totals),
     )
+    code = _report(output, totals, files.named, written, metrics)
     raise typer.Exit(signals_of_this_command().code or code)
 
 
@@ -276,26 +278,10 @@ def _format_of_database(
 
 
 def _report(
-    output: Output,
-    totals: Totals,
-    *,
-    source: str,
-    receipts: str | None,
-    shard: str,
-    engine: EngineName,
-    metrics: Path | None,
+    output: Output, totals: Totals, source: str, receipts: str | None, metrics: Path | None
 ) -> int:
     for why in totals.unreadable:
         output.note(f"{why} The files it covers will be examined again.")
-    output.result(
-        "fleet maintain",
-        source=source,
-        receipts=receipts,
-        shard=shard,
-        engine=engine,
-        dry_run=receipts is None,
-        **account_as_json(totals),
-    )
     output.show(*map(clean, account_as_text(totals, source)))
     code: int = _code(totals)
     if code == Code.UNUSABLE_FILE:

@@ -491,9 +491,9 @@ def test_wrong_usage_ends_with_a_sentence_and_a_code(
 
 def test_a_network_file_system_is_recognized_by_its_mount() -> None:
     mounts = (
-        "22 1 254:0 / / rw - ext4 /dev/vda rw\n"
-        "30 22 0:41 / /mnt/with\\040blank rw shared:1 - nfs4 host:/export rw\n"
-        "31 30 0:42 / /mnt/with\\040blank/inner rw - tmpfs tmpfs rw\n"
+        "/dev/vda / ext4 rw 0 0\n"
+        "host:/export /mnt/with\\040blank nfs4 rw 0 0\n"
+        "tmpfs /mnt/with\\040blank/inner tmpfs rw 0 0\n"
     )
     for path, system in (
         ("/home/a.db", "ext4"),
