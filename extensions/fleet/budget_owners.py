@@ -6,7 +6,6 @@ import json
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import NamedTuple
 
 from slowwave.consolidation.model.usage_limits import (
     Amount,
@@ -18,19 +17,15 @@ from slowwave.consolidation.model.usage_limits import (
 from slowwave.consolidation.proposals import Usage
 
 
-class Portion(NamedTuple):
-    """A part of a budget. None means no limit or, of usage, unknown. Overspending is negative."""
+class Portion(Amount):
+    """A part of a budget; overspending is negative."""
 
-    calls: float | None = 0
-    tokens: float | None = 0
-    cost_usd: float | None = 0.0
-
-    def plus(self, portion: Portion) -> Portion:
+    def plus(self, portion: Amount) -> Portion:
         """Return the sum; no limit stays no limit."""
         pairs = zip(self, portion, strict=True)
         return Portion(*(None if part is None else part + (more or 0) for part, more in pairs))
 
-    def minus(self, portion: Portion | Amount) -> Portion:
+    def minus(self, portion: Amount) -> Portion:
         """Return the difference, zero where either is None."""
         pairs = zip(self, portion, strict=True)
         return Portion(
@@ -50,7 +45,7 @@ class BudgetOwner:
     def take(self, lacking: Portion) -> Portion:
         """Return what is granted: of each what is lacking, or nothing."""
         granted = Portion(*map(_grant, self._remaining, lacking))
-        self._remaining = self._remaining.plus(Portion().minus(granted))
+        self._remaining = self._remaining.plus(Portion(0, 0, 0.0).minus(granted))
         return granted
 
     def give_back(self, unused: Portion) -> None:
@@ -87,7 +82,7 @@ class SharedMeter(UsageMeter):
         lacking = Portion(*(max(0, part or 0) for part in Portion(*needed).minus(self._granted)))
         if any(lacking):
             self._granted = self._granted.plus(self._owner.take(lacking))
-        return Amount(*self._granted)
+        return self._granted
 
     def _nothing(self) -> Portion:
         """Return zero of what is limited."""

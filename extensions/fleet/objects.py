@@ -117,19 +117,13 @@ def answers_left(root: Path, address: str) -> list[CachedAnswer]:
     for folder in sorted(root.glob(f"{_name(address)}*")):
         try:
             with filelock.FileLock(folder / _LOCK, timeout=0):
-                answers += _answers_in(folder / COPY)
+                # Unless it was killed before the copy was complete.
+                with suppress(StoreError), open_writing(folder / COPY) as file:
+                    answers += read_answers(file)
                 shutil.rmtree(folder, ignore_errors=True)
         except (filelock.Timeout, FileNotFoundError):
             continue  # its run goes on, or another one has just tidied up
     return answers
-
-
-def _answers_in(copy: Path) -> list[CachedAnswer]:
-    try:
-        with open_writing(copy) as file:
-            return read_answers(file)
-    except StoreError:
-        return []  # killed before it was fetched completely
 
 
 def _name(address: str) -> str:

@@ -86,9 +86,7 @@ def _recognise(url: DatabaseUrl) -> PostgresFormat:
             f"{url} does not have tables of memories that slowwave knows.",
             f"It knows those of {FORMATS_OF_DATABASES}.",
         )
-    chosen = recognized
-    if len(recognized) > 1:
-        chosen = [format for format in recognized if has_mirror(url, format)]
+    chosen = [format for format in recognized if len(recognized) == 1 or has_mirror(url, format)]
     if len(chosen) != 1:
         names = " or ".join(format.name for format in recognized)
         raise typer.BadParameter(f"{url} may be {names}: specify which with --format.")

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, cast
 
 from slowwave.extensions.formats.base import Record
 from slowwave.extensions.formats.database import OpenDatabase
 from slowwave.extensions.formats.vector_model import EmbeddingModel
-from slowwave.store.errors import NotFound, StoreError
+from slowwave.store.errors import NotFound
 
 from .lease import Lease, read_mirror, versions_of
 from .table import MemoryTable
@@ -29,11 +29,9 @@ class OpenTenant(OpenDatabase):
         self, conn: Connection, url: DatabaseUrl, table: MemoryTable, model: EmbeddingModel | None
     ) -> None:
         """Read the tenant. Raises `NotFound` if it does not exist."""
-        if url.tenant is None:
-            raise StoreError(f"{url} does not specify a tenant.", "Specify one: URL#TENANT")
         self._conn = conn
         self._table = table
-        self._tenant = url.tenant
+        self._tenant = cast(str, url.tenant)  # the place has chosen one
         self.model = model
         self.records = self.read()
         if not self.records and self.mirror() is None:
