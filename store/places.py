@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path, PosixPath
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 
 from .errors import NotFound, UnusableFile
 from .extension_points import registered
@@ -80,12 +80,9 @@ class Place:
     know which it has: it reads and changes the memory file, then has the change written back.
     """
 
+    # Whether it is the memory file itself.
+    is_memory_file: ClassVar[bool] = True
     named: Path
-
-    @property
-    def is_memory_file(self) -> bool:
-        """Whether it is the memory file itself."""
-        return True
 
     def refuse_changes(self) -> None:
         """Raise wrong usage if nothing may be written here."""

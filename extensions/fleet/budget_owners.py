@@ -6,7 +6,6 @@ import json
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import NamedTuple, Protocol
 
 from slowwave.consolidation.model.usage_limits import (
     Amount,
@@ -18,19 +17,15 @@ from slowwave.consolidation.model.usage_limits import (
 from slowwave.consolidation.proposals import Usage
 
 
-class Portion(NamedTuple):
-    """A part of a budget. None means no limit or, of usage, unknown. Overspending is negative."""
+class Portion(Amount):
+    """A part of a budget; overspending is negative."""
 
-    calls: float | None = 0
-    tokens: float | None = 0
-    cost_usd: float | None = 0.0
-
-    def plus(self, portion: Portion) -> Portion:
+    def plus(self, portion: Amount) -> Portion:
         """Return the sum; no limit stays no limit."""
         pairs = zip(self, portion, strict=True)
         return Portion(*(None if part is None else part + (more or 0) for part, more in pairs))
 
-    def minus(self, portion: Portion | Amount) -> Portion:
+    def minus(self, portion: Amount) -> Portion:
         """Return the difference, zero where either is None."""
         pairs = zip(self, portion, strict=True)
         return Portion(
@@ -38,17 +33,24 @@ class Portion(NamedTuple):
         )
 
 
-class BudgetOwner(Protocol):
-    """Grants portions of one budget to several runs, in any process.
+class BudgetOwner:
+    """Grants portions of one budget to several runs, one request at a time.
 
     A portion that is not returned counts as used: its run was killed, and may have spent it.
     """
 
+    def __init__(self, budget: UsageLimits) -> None:
+        self._remaining = Portion(budget.calls, budget.tokens, budget.cost_usd)
+
     def take(self, lacking: Portion) -> Portion:
-        """Return the granted portion: at least what is lacking, or zero of what is used up."""
+        """Return what is granted: of each what is lacking, or nothing."""
+        granted = Portion(*map(_grant, self._remaining, lacking))
+        self._remaining = self._remaining.plus(Portion(0, 0, 0.0).minus(granted))
+        return granted
 
     def give_back(self, unused: Portion) -> None:
         """Accept what was not used; negative where more was used than granted."""
+        self._remaining = self._remaining.plus(unused)
 
 
 class SharedMeter(UsageMeter):
@@ -80,7 +82,7 @@ class SharedMeter(UsageMeter):
         lacking = Portion(*(max(0, part or 0) for part in Portion(*needed).minus(self._granted)))
         if any(lacking):
             self._granted = self._granted.plus(self._owner.take(lacking))
-        return Amount(*self._granted)
+        return self._granted
 
     def _nothing(self) -> Portion:
         """Return zero of what is limited."""
@@ -88,24 +90,7 @@ class SharedMeter(UsageMeter):
         return Portion(*(None if limit is None else 0 for limit in limits))
 
 
-class OwnerInMemory:
-    """The owner of a budget in an actor, which answers one request at a time."""
-
-    def __init__(self, budget: UsageLimits) -> None:
-        self._remaining = Portion(budget.calls, budget.tokens, budget.cost_usd)
-
-    def take(self, lacking: Portion) -> Portion:
-        """Return what is granted: of each what is lacking, or nothing."""
-        granted = Portion(*map(_grant, self._remaining, lacking))
-        self._remaining = self._remaining.plus(Portion().minus(granted))
-        return granted
-
-    def give_back(self, unused: Portion) -> None:
-        """Return an unused portion; it is negative if more was used than granted."""
-        self._remaining = self._remaining.plus(unused)
-
-
-class OwnerInFile(OwnerInMemory):
+class OwnerInFile(BudgetOwner):
     """The owner of a budget for the processes of this machine. Can be pickled.
 
     The rest of the budget is in a file, under a lock that the operating system releases when its
@@ -124,7 +109,7 @@ class OwnerInFile(OwnerInMemory):
             return super().take(lacking)
 
     def give_back(self, unused: Portion) -> None:
-        """Return an unused portion; it is negative if more was used than granted."""
+        """Accept what was not used; negative where more was used than granted."""
         with self._read():
             super().give_back(unused)
 

@@ -25,9 +25,6 @@ GONE = "the file no longer exists"
 # Makes the writer for one file, within what is left of a shared budget.
 MakeWriter = Callable[[UsageLimits, BudgetOwner | None], Writer]
 
-# Prepares the process of a worker; can be pickled.
-Prepare = Callable[[], None]
-
 
 class Item(NamedTuple):
     """A file that is due."""

@@ -14,7 +14,7 @@ from slowwave.consolidation.errors import ConsolidationError
 from slowwave.consolidation.runtime.interruption import Interruption
 from slowwave.extensions.fleet.store.receipt import Receipt
 
-from .fleet_job import FleetJob, Item, Prepare
+from .fleet_job import FleetJob, Item
 from .worker import Worker, begin_worker
 
 # How often a file is tried by a worker of its own, after a worker that may have had it has died.
@@ -28,10 +28,8 @@ _POLL_SECONDS = 0.2
 class LocalEngine:
     """Worker processes; with one worker, this process itself."""
 
-    def __init__(self, workers: int, prepare: Prepare) -> None:
-        """prepare: prepares the process of each worker."""
+    def __init__(self, workers: int) -> None:
         self._workers = workers
-        self._prepare = prepare
 
     def receipts(
         self, job: FleetJob, items: Iterator[Item], interruption: Interruption
@@ -91,7 +89,7 @@ class LocalEngine:
             # A fork would inherit the locks that threads of this process hold.
             multiprocessing.get_context("spawn"),
             initializer=_begin,
-            initargs=(job, self._prepare, is_safe),
+            initargs=(job, is_safe),
         )
         submitted: dict[Future[Receipt], Item] = {}
         try:
@@ -139,11 +137,11 @@ def _one_after_the_other(
 _worker: Worker | None = None
 
 
-def _begin(job: FleetJob, prepare: Prepare, is_safe: bool) -> None:
+def _begin(job: FleetJob, is_safe: bool) -> None:
     global _worker
     if not is_safe:
         del os.environ[_SAFE_PATH]  # the programs that answer questions may need their folder
-    _worker = begin_worker(job, prepare)
+    _worker = begin_worker(job)
     Thread(target=_end_with_the_parent, daemon=True).start()
 
 

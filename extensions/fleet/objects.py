@@ -56,7 +56,7 @@ def night_of_object(worker: Worker, job: FleetJob, item: Item, now: datetime) ->
                         migrate_file(path)
                         with open_writing(path) as file:
                             cache_answers(file, answers, timestamp(now))
-                before = _runs(path)
+                before = run_ids(path)
                 receipt = worker.in_place(item, path, now).with_usage_of(wasted)
                 receipt = replace(receipt, version=version, tries=tried)
                 if before.issuperset(receipt.runs) or job.dry_run:
@@ -74,13 +74,6 @@ def night_of_object(worker: Worker, job: FleetJob, item: Item, now: datetime) ->
         became, why = "failed", error.message
     receipt = Receipt(item.key, became, why, last_run=item.last_run, tries=tried)
     return receipt.with_usage_of(wasted)
-
-
-def _runs(path: Path) -> set[str]:
-    """Return the runs in a file; none in one that cannot be read, which its run reports."""
-    with suppress(StoreError):
-        return run_ids(path)
-    return set()
 
 
 # The name of the copy of an object in its folder.
@@ -124,19 +117,13 @@ def answers_left(root: Path, address: str) -> list[CachedAnswer]:
     for folder in sorted(root.glob(f"{_name(address)}*")):
         try:
             with filelock.FileLock(folder / _LOCK, timeout=0):
-                answers += _answers_in(folder / COPY)
+                # Unless it was killed before the copy was complete.
+                with suppress(StoreError), open_writing(folder / COPY) as file:
+                    answers += read_answers(file)
                 shutil.rmtree(folder, ignore_errors=True)
         except (filelock.Timeout, FileNotFoundError):
             continue  # its run goes on, or another one has just tidied up
     return answers
-
-
-def _answers_in(copy: Path) -> list[CachedAnswer]:
-    try:
-        with open_writing(copy) as file:
-            return read_answers(file)
-    except StoreError:
-        return []  # killed before it was fetched completely
 
 
 def _name(address: str) -> str:

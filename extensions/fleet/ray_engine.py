@@ -15,8 +15,8 @@ from slowwave.consolidation.runtime.interruption import Interruption
 from slowwave.extensions.fleet.store.receipt import Receipt
 from slowwave.store.extras import install_hint
 
-from .budget_owners import OwnerInMemory, Portion
-from .fleet_job import FleetJob, Item, Prepare
+from .budget_owners import BudgetOwner, Portion
+from .fleet_job import FleetJob, Item
 from .worker import begin_worker
 
 # Maximum files of a task, which are repeated if its worker dies.
@@ -28,10 +28,8 @@ _TASKS_PER_WORKER = 4
 class RayEngine:
     """Actors of Ray Data, each of which loads the model once."""
 
-    def __init__(self, workers: int, prepare: Prepare) -> None:
-        """prepare: prepares the process of each worker."""
+    def __init__(self, workers: int) -> None:
         self._workers = workers
-        self._prepare = prepare
 
     def receipts(
         self, job: FleetJob, items: Iterator[Item], interruption: Interruption
@@ -82,7 +80,7 @@ class RayEngine:
             .data.from_items(items, override_num_blocks=blocks)
             .map(
                 _Nights,
-                fn_constructor_args=(job, self._prepare),
+                fn_constructor_args=(job,),
                 compute=ActorPoolStrategy(size=workers),
                 num_cpus=1,
             )
@@ -116,8 +114,8 @@ def _receipt_of(row: dict[str, Any]) -> Receipt:
 class _Nights:
     """An actor that turns a row with an item into one with its receipt."""
 
-    def __init__(self, job: FleetJob, prepare: Prepare) -> None:
-        self._worker = begin_worker(job, prepare)
+    def __init__(self, job: FleetJob) -> None:
+        self._worker = begin_worker(job)
 
     def __call__(self, row: dict[str, Any]) -> dict[str, Any]:
         # All rows must have the same columns; an error is returned in two of them.
@@ -129,11 +127,11 @@ class _Nights:
         return {"message": message, "hint": hint, "receipt": asdict(receipt)}
 
 
-class _OwnerOnRay:
+class _OwnerOnRay(BudgetOwner):
     """The owner of a budget in an actor of its own, which workers on any host can reach."""
 
     def __init__(self, budget: UsageLimits) -> None:
-        self._actor = _ray().remote(OwnerInMemory).options(num_cpus=0).remote(budget)
+        self._actor = _ray().remote(BudgetOwner).options(num_cpus=0).remote(budget)
 
     def take(self, lacking: Portion) -> Portion:
         granted: Portion = _ray().get(self._actor.take.remote(lacking))

@@ -7,12 +7,15 @@ file, and have another one repeat it, which then finds nothing to do.
 
 from __future__ import annotations
 
+import os
+import signal
 import time
 from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 
 from slowwave.cli.terminal.exits import describe_defect
+from slowwave.cli.terminal.interpreter import keep_libraries_quiet, tune_interpreter
 from slowwave.consolidation.cycle import run_cycle
 from slowwave.consolidation.errors import ConsolidationError
 from slowwave.consolidation.model.model_writer import ModelWriter
@@ -39,13 +42,20 @@ from slowwave.store.sidecar import file_size
 from slowwave.store.validate import is_foreign_file
 
 from .budget_owners import SharedMeter
-from .fleet_job import GONE, FleetJob, Item, Prepare
+from .fleet_job import GONE, FleetJob, Item
 from .receipt_from_file import became_of, receipt_of
 
+# Libraries that multiply matrices read these when they are loaded: one thread each.
+ONE_THREAD = dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"), "1")
 
-def begin_worker(job: FleetJob, prepare: Prepare) -> Worker:
-    """Begin one of several workers of a machine, with one thread."""
-    prepare()
+
+def begin_worker(job: FleetJob) -> Worker:
+    """Begin one of several workers of a machine in its own process, with one thread."""
+    os.environ.update(ONE_THREAD)
+    keep_libraries_quiet()
+    tune_interpreter()
+    # Ctrl-C at a terminal goes to all processes; their parent ends the workers.
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
     use_cores(1)
     return Worker(job)
 

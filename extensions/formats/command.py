@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from slowwave.cli.arguments.options import ConfigOption, JsonOption, QuietOption
+from slowwave.cli.arguments.options import OutputOptions
 from slowwave.cli.terminal.output import Output, clean
 from slowwave.store.errors import StoreError
 from slowwave.store.validate import is_memory_file
@@ -41,9 +41,7 @@ def formats(
             help="Run as a hook of an agent's harness: session-start or session-end.",
         ),
     ] = None,
-    config: ConfigOption = None,
-    json: JsonOption = False,
-    quiet: QuietOption = False,
+    output: OutputOptions,
 ) -> None:
     """List the other agents' files and databases that can be maintained.
 
@@ -55,7 +53,6 @@ def formats(
 
         answer_hook(hook)
         return
-    output = Output(json, quiet)
     if find:
         _show_found(output)
         return

@@ -40,14 +40,10 @@ _NOT_OURS = "This command takes only slowwave's own memory files."
 class MirroredPlace(Place):
     """Another agent's file, with the memory file that mirrors it."""
 
+    is_memory_file = False
     mirror: Mirror
     # Why it must not be written; None if it may be.
     read_only: str | None = None
-
-    @property
-    def is_memory_file(self) -> bool:
-        """Whether it is a memory file: always False."""
-        return False
 
     def refuse_changes(self) -> None:
         """Raise wrong usage if its format was not confirmed yet, or is read-only."""

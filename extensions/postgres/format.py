@@ -7,14 +7,13 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING, ClassVar, cast
 
 from slowwave.extensions.formats.base import Unreadable
 from slowwave.extensions.formats.database import DatabaseFormat
-from slowwave.store.errors import StoreError
 
 from .connection import connected, transaction
-from .lease import mirror_versions, read_mirror
+from .lease import read_mirror, versions_of
 from .table import MemoryTable
 from .tenant import OpenTenant
 from .url import DatabaseUrl
@@ -54,7 +53,7 @@ class PostgresFormat(DatabaseFormat):
 
     def recognises(self, path: Path) -> bool:
         """Whether the database has the tables. Raises `StoreError` if it cannot be reached."""
-        with connected(_url(path)) as conn, transaction(conn, writes=False):
+        with connected(cast(DatabaseUrl, path)) as conn, transaction(conn, writes=False):
             return bool(self.find(conn))
 
     @contextmanager
@@ -63,13 +62,13 @@ class PostgresFormat(DatabaseFormat):
 
         Raises `Unreadable`, `NotFound` if there is no such tenant, and `StoreError`.
         """
-        url = _url(path)
+        url = cast(DatabaseUrl, path)
         with connected(url) as conn, transaction(conn, writes):
             yield self.rows(conn, url, self.table(conn, url), self.model)
 
     def schema_number(self, path: Path) -> int | None:
         """Return the schema's number; None if the user may not read it."""
-        url = _url(path)
+        url = cast(DatabaseUrl, path)
         with connected(url) as conn, transaction(conn, writes=False):
             return self.number(conn, self.table(conn, url))
 
@@ -81,33 +80,10 @@ class Tenants:
     url: DatabaseUrl
     format: PostgresFormat
 
-    def names(self, limit: int) -> list[str]:
-        """Return the first tenants. Raises `StoreError`."""
-        with connected(self.url) as conn, transaction(conn, writes=False):
-            table = self.format.table(conn, self.url)
-            rows = conn.execute(
-                f'SELECT DISTINCT ({table.tenant}) COLLATE "C" FROM {table.in_statement} '
-                f"WHERE {table.is_memory} ORDER BY 1 LIMIT %s",
-                [limit],
-            ).fetchall()
-        return [str(name) for (name,) in rows]
-
     def versions(self) -> list[tuple[str, str]]:
-        """Return all, ordered by name, each with its version; see `OpenTenant.version`.
-
-        Reads each row of the table once. Raises `StoreError`.
-        """
+        """Return all, each with its version. Raises `StoreError`."""
         with connected(self.url) as conn, transaction(conn, writes=False):
-            table = self.format.table(conn, self.url)
-            rows = conn.execute(
-                f'SELECT ({table.tenant}) COLLATE "C", {table.rows_version} '
-                f"FROM {table.in_statement} "
-                f"WHERE {table.is_memory} AND {table.tenant} = coalesce(%s::text, {table.tenant}) "
-                "GROUP BY 1 ORDER BY 1",
-                [self.url.tenant],
-            ).fetchall()
-            mirrors = mirror_versions(conn, table.name)
-        return [(name, f"{version}-{mirrors.get(name, 0)}") for name, version in rows]
+            return versions_of(conn, self.format.table(conn, self.url), self.url.tenant)
 
 
 def has_mirror(url: DatabaseUrl, format: PostgresFormat) -> bool:
@@ -116,9 +92,3 @@ def has_mirror(url: DatabaseUrl, format: PostgresFormat) -> bool:
         return url.tenant is not None and any(
             read_mirror(conn, table.name, url.tenant) is not None for table in format.find(conn)
         )
-
-
-def _url(path: Path) -> DatabaseUrl:
-    if not isinstance(path, DatabaseUrl):
-        raise StoreError(f"{path} is not the URL of a database.")
-    return path

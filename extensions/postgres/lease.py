@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING
 from slowwave.store.errors import FileHeld, StoreError
 
 from .connection import connected, short_transaction
-from .table import columns_of
+from .table import MemoryTable, columns_of
 from .url import DatabaseUrl
 
 if TYPE_CHECKING:
@@ -63,12 +63,22 @@ def _make_table(conn: Connection) -> None:
         conn.execute(_CREATE)
 
 
-def mirror_versions(conn: Connection, source: str) -> dict[str, int]:
-    """Return how often the mirror of each tenant of a table was changed."""
-    if not columns_of(conn, _TABLE):
-        return {}
-    rows = conn.execute(f"SELECT tenant, version FROM {_TABLE} WHERE source = %s", [source])
-    return dict(rows.fetchall())
+def versions_of(conn: Connection, table: MemoryTable, tenant: str | None) -> list[tuple[str, str]]:
+    """Return a tenant, or all, ordered by name, each with its version.
+
+    It changes whenever a memory of the tenant or its mirror does. Reads each row of a table once.
+    """
+    rows = conn.execute(
+        f'SELECT ({table.tenant}) COLLATE "C", {table.rows_version} FROM {table.in_statement} '
+        f"WHERE {table.is_memory} AND {table.tenant} = coalesce(%s::text, {table.tenant}) "
+        "GROUP BY 1 ORDER BY 1",
+        [tenant],
+    ).fetchall()
+    mirrors: dict[str, int] = {}
+    if columns_of(conn, _TABLE):
+        sql = f"SELECT tenant, version FROM {_TABLE} WHERE source = %s"
+        mirrors = dict(conn.execute(sql, [table.name]).fetchall())
+    return [(name, f"{version}-{mirrors.get(name, 0)}") for name, version in rows]
 
 
 def read_mirror(conn: Connection, source: str, tenant: str) -> bytes | None:

@@ -10,7 +10,9 @@ from datetime import datetime
 from pathlib import Path
 from secrets import token_hex
 from tempfile import TemporaryDirectory, gettempdir
+from typing import cast
 
+from slowwave.extensions.formats.base import OpenFile
 from slowwave.extensions.formats.mirror.mirror import Mirror, naming, retry_while_others_write
 from slowwave.extensions.formats.mirror.push import link_existing_texts
 from slowwave.store.file import checkpoint_log, open_any_version, open_writing
@@ -42,16 +44,6 @@ class TenantMirror(Mirror):
         return cls(url, format, state, Lease(url, format))
 
     @contextmanager
-    def picture(self, now: datetime) -> Iterator[Mirror]:
-        """Provide an updated copy of the mirror; nothing is written."""
-        with TemporaryDirectory(prefix="slowwave-") as folder:
-            copy = Mirror(self.path, self.format, Path(folder) / "mirror.db")
-            with naming(copy.state, self.path):
-                with self.format.opened(self.path, writes=False) as tenant:
-                    _fill(copy, tenant, now)
-                yield copy
-
-    @contextmanager
     def held(self, now: datetime) -> Iterator[None]:
         """Lease the tenant, and create the memory file at `state` until the block has ended."""
         folder = self.state.parent
@@ -59,10 +51,18 @@ class TenantMirror(Mirror):
             folder.mkdir(mode=0o700)
             try:
                 with self.format.opened(self.path, writes=False) as tenant:
-                    _fill(self, tenant, now)
+                    self._fill(self, tenant, now)
                 yield
             finally:
                 shutil.rmtree(folder)
+
+    def _fill(self, copy: Mirror, opened: OpenFile, now: datetime) -> None:
+        """Create the memory file from the mirror in the database, and update it from the rows."""
+        mirror = cast(OpenTenant, opened).mirror()
+        if mirror is not None:
+            _create(copy.state, mirror)
+        copy.make()
+        copy.pull(opened, now)
 
     def settle(self, now: datetime) -> dict[str, str]:
         """Pull what the agent changed, and write the changes of runs with the mirror itself.
@@ -101,12 +101,3 @@ def _create(path: Path, mirror: bytes) -> None:
     """Write the bytes of a memory file that nobody has open."""
     path.touch(mode=0o600)
     path.write_bytes(mirror)
-
-
-def _fill(copy: Mirror, tenant: OpenTenant, now: datetime) -> None:
-    """Create the memory file of a tenant's mirror, and update it from the rows."""
-    mirror = tenant.mirror()
-    if mirror is not None:
-        _create(copy.state, mirror)
-    copy.make()
-    copy.pull(tenant, now)

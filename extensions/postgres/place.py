@@ -35,7 +35,23 @@ class Databases(PlaceKind):
 
         Raises `StoreError`, and wrong usage if there are several tenants.
         """
-        return _tenant(file, format, state) if isinstance(file, DatabaseUrl) else None
+        if not isinstance(file, DatabaseUrl):
+            return None
+        from .format import has_mirror
+        from .mirror import TenantMirror
+
+        if state is not None:
+            raise typer.BadParameter(
+                "--state applies to files only; a database keeps its mirrors in a table."
+            )
+        kind = _recognise(file) if format is None else format_in_database(format)
+        named = file if file.tenant is not None else _only_tenant(file, kind)
+        read_only = None
+        if format is None and not has_mirror(named, kind):
+            read_only = unconfirmed(
+                f"{named} looks like the format {kind.name} ({kind.about})", kind.name
+            )
+        return mirrored_place(named, TenantMirror.of(named, kind), read_only)
 
 
 def database_formats() -> dict[str, type[PostgresFormat]]:
@@ -45,24 +61,6 @@ def database_formats() -> dict[str, type[PostgresFormat]]:
     from .mem0 import Mem0
 
     return {kind.name: kind for kind in (PostgresStore, Mem0, Agno)}
-
-
-def _tenant(url: DatabaseUrl, format: str | None, state: Path | None) -> Place:
-    from .format import has_mirror
-    from .mirror import TenantMirror
-
-    if state is not None:
-        raise typer.BadParameter(
-            "--state applies to files only; a database keeps its mirrors in a table."
-        )
-    kind = _recognise(url) if format is None else format_in_database(format)
-    named = url if url.tenant is not None else _only_tenant(url, kind)
-    read_only = None
-    if format is None and not has_mirror(named, kind):
-        read_only = unconfirmed(
-            f"{named} looks like the format {kind.name} ({kind.about})", kind.name
-        )
-    return mirrored_place(named, TenantMirror.of(named, kind), read_only)
 
 
 def format_in_database(name: str) -> PostgresFormat:
@@ -88,9 +86,7 @@ def _recognise(url: DatabaseUrl) -> PostgresFormat:
             f"{url} does not have tables of memories that slowwave knows.",
             f"It knows those of {FORMATS_OF_DATABASES}.",
         )
-    chosen = recognized
-    if len(recognized) > 1:
-        chosen = [format for format in recognized if has_mirror(url, format)]
+    chosen = [format for format in recognized if len(recognized) == 1 or has_mirror(url, format)]
     if len(chosen) != 1:
         names = " or ".join(format.name for format in recognized)
         raise typer.BadParameter(f"{url} may be {names}: specify which with --format.")
@@ -100,7 +96,7 @@ def _recognise(url: DatabaseUrl) -> PostgresFormat:
 def _only_tenant(url: DatabaseUrl, format: PostgresFormat) -> DatabaseUrl:
     from .format import Tenants
 
-    names = Tenants(url, format).names(_MAX_SHOWN + 1)
+    names = [name for name, _ in Tenants(url, format).versions()]
     if not names:
         raise NotFound(f"There are no memories in {url}.")
     if len(names) > 1:

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, cast
 
 from slowwave.extensions.formats.base import Record
 from slowwave.extensions.formats.database import OpenDatabase
 from slowwave.extensions.formats.vector_model import EmbeddingModel
-from slowwave.store.errors import NotFound, StoreError
+from slowwave.store.errors import NotFound
 
-from .lease import Lease, mirror_versions, read_mirror
+from .lease import Lease, read_mirror, versions_of
 from .table import MemoryTable
 from .url import DatabaseUrl
 
@@ -29,11 +29,9 @@ class OpenTenant(OpenDatabase):
         self, conn: Connection, url: DatabaseUrl, table: MemoryTable, model: EmbeddingModel | None
     ) -> None:
         """Read the tenant. Raises `NotFound` if it does not exist."""
-        if url.tenant is None:
-            raise StoreError(f"{url} does not specify a tenant.", "Specify one: URL#TENANT")
         self._conn = conn
         self._table = table
-        self._tenant = url.tenant
+        self._tenant = cast(str, url.tenant)  # the place has chosen one
         self.model = model
         self.records = self.read()
         if not self.records and self.mirror() is None:
@@ -53,17 +51,8 @@ class OpenTenant(OpenDatabase):
     def keep_mirror(self, lease: Lease, mirror: bytes) -> None:
         """Store a mirror with what was prepared. Raises `FileHeld` if the lease was lost."""
         lease.keep_mirror(self._conn, mirror)
-        lease.version = self.version()
-
-    def version(self) -> str:
-        """Return a value that changes whenever a memory of the tenant or its mirror does."""
-        table = self._table
-        rows = self._value(
-            f"SELECT {table.rows_version} FROM {table.in_statement} "
-            f"WHERE {table.is_memory} AND {table.tenant} = %s",
-            [self._tenant],
-        )
-        return f"{rows}-{mirror_versions(self._conn, table.name).get(self._tenant, 0)}"
+        versions = dict(versions_of(self._conn, self._table, self._tenant))
+        lease.version = versions.get(self._tenant, "")
 
     def commit(self) -> None:
         """Commit."""

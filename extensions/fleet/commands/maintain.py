@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import re
 import shlex
-import signal
 import sys
 from contextlib import nullcontext, redirect_stdout
 from dataclasses import replace
@@ -18,14 +17,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 import typer
 
 from slowwave.cli.arguments.configured import group_of
-from slowwave.cli.arguments.model_options import (
-    ApiBaseOption,
-    CheckerOption,
-    MaxCostOption,
-    MaxTimeOption,
-    ModelOption,
-    ModelOptions,
-)
+from slowwave.cli.arguments.model_options import ModelOptions
 from slowwave.cli.arguments.options import (
     ALL_OPERATIONS,
     EmbedderOption,
@@ -47,7 +39,6 @@ from slowwave.cli.arguments.settings import (
 from slowwave.cli.arguments.settings import source_of as option_source
 from slowwave.cli.nights.gates import Gates
 from slowwave.cli.terminal.exits import Code, fail_late
-from slowwave.cli.terminal.interpreter import keep_libraries_quiet, tune_interpreter
 from slowwave.cli.terminal.output import Output, clean
 from slowwave.cli.terminal.progress_bars import shown_progress
 from slowwave.cli.terminal.signals import signals_of_this_command
@@ -85,8 +76,6 @@ _IGNORED_SETTINGS = {
     *("retain", "state", "table", "target", "verbose"),
 }
 _SHARD = re.compile(r"(\d+)/(\d+)")
-# Libraries that multiply matrices read these when they are loaded: one thread each.
-_ONE_THREAD = dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"), "1")
 # Disables Ray's usage statistics.
 _RAY = {"RAY_USAGE_STATS_ENABLED": "0", "RAY_BACKEND_LOG_LEVEL": "fatal"}
 
@@ -149,32 +138,16 @@ def fleet_maintain(
     metrics: FleetMetricsOption = None,
     only: OnlyOption = ALL_OPERATIONS,
     embedder: EmbedderOption = DEFAULT_MODEL,
-    model: ModelOption = None,
-    api_base: ApiBaseOption = None,
-    checker: CheckerOption = None,
-    concurrency: Annotated[
-        int, typer.Option(metavar="N", min=1, max=64, help="Concurrent model calls of each worker.")
-    ] = 4,
-    max_calls: Annotated[
-        int | None,
-        typer.Option(
-            metavar="N", min=0, help="Maximum number of model requests of all workers together."
-        ),
-    ] = None,
-    max_tokens: Annotated[
-        int | None,
-        typer.Option(
-            metavar="N", min=0, help="Maximum number of model tokens of all workers together."
-        ),
-    ] = None,
-    max_cost: MaxCostOption = None,
-    max_time: MaxTimeOption = None,
     include_protected: IncludeProtectedOption = False,
     enabled: EnabledOption = True,
     review: ReviewOption = "never",
+    asking: ModelOptions,
     output: OutputOptions,
 ) -> None:
     """Maintain each memory file of a fleet, as 'slowwave maintain' does.
+
+    All workers together keep the limits of calls, tokens, costs and time; --concurrency is for each
+    worker.
 
     Files that are unchanged since the last receipts are not opened. Files on a disk are changed in
     place; objects are replaced only if they are unchanged since they were read. Use 'slowwave log',
@@ -191,7 +164,7 @@ def fleet_maintain(
             f"A fleet does not support {', '.join(unsupported)}: remove it, specify another "
             "file with --config, or run 'slowwave maintain FILE' for each file."
         )
-    if model is None:
+    if asking.model is None:
         for name in ("api_base", "checker"):
             if is_on_command_line(context, name):
                 raise typer.BadParameter(f"--{name.replace('_', '-')} requires --model.")
@@ -211,76 +184,67 @@ def fleet_maintain(
     # A dry run works without obstore; it then shows all files.
     archive = None if dry_run and receipts is None else Archive(receipts_place)
     worker_count = workers or cores()
+    from slowwave.extensions.fleet.budget_owners import OwnerInFile
     from slowwave.extensions.fleet.fleet_job import OPTION, FleetJob
+    from slowwave.extensions.fleet.worker import ONE_THREAD
 
+    budget = own_shard.share_of(UsageLimits(asking.max_calls, asking.max_tokens, asking.max_cost))
     job = FleetJob(
         options=CycleOptions(
             only=operations_of(only),
             include_protected=include_protected,
             review=review,
-            shown={"only": only, "tenant": [], "embedder": embedder, "model": model}
+            shown={"only": only, "tenant": [], "embedder": embedder, "model": asking.model}
             | {OPTION: f"{began:%Y%m%dT%H%M%SZ} shard {shard}"}
             | ({} if review == "never" else {"review": review}),
         ),
         embedder=embedder,
-        make_writer=partial(writer_of, model, api_base, checker, concurrency),
+        make_writer=partial(writer_of, asking),
         base=files.base,
         in_bucket=files.in_bucket,
         dry_run=dry_run,
-        budget=own_shard.share_of(UsageLimits(max_calls, max_tokens, max_cost)),
-        deadline=None if max_time is None else began + timedelta(seconds=max_time),
+        budget=budget,
+        deadline=None if asking.max_time is None else began + timedelta(seconds=asking.max_time),
         workers=worker_count,
         database=files.database,
     )
-    set_up_workers(worker_count)
+    # Libraries read these on loading, also in the processes of workers.
+    os.environ.update(_RAY | (ONE_THREAD if worker_count > 1 else {}))
     with TemporaryDirectory(prefix="slowwave-") as folder:
-        job = _with_owner(job, Path(folder))
+        if any(limit is not None for limit in (budget.calls, budget.tokens, budget.cost_usd)):
+            job = replace(job, owner=OwnerInFile(Path(folder), budget))
         skipped = partial(_skipped, context, job)
         fleet = Fleet(files, job, _engine(engine, worker_count), archive, own_shard, skipped)
         # Ray prints to stdout, which is for the result only.
         aside = redirect_stdout(sys.stderr) if engine == "ray" else nullcontext()
         with shown_progress(output.quiet) as progress, aside:
             totals = fleet.night(began, progress, signals_of_this_command())
-    code = _report(
-        output,
-        totals,
+    written = None if dry_run else receipts_place
+    output.result(
+        "fleet maintain",
         source=files.named,
-        receipts=None if dry_run else receipts_place,
+        receipts=written,
         shard=shard,
         engine=engine,
-        metrics=metrics,
+        dry_run=dry_run,
+        **account_as_json(totals),
     )
+    code = _report(output, totals, files.named, written, metrics)
     raise typer.Exit(signals_of_this_command().code or code)
 
 
-def set_up_workers(workers: int) -> None:
-    """Set what libraries read on loading, for this process and those that it begins."""
-    os.environ.update(_RAY | (_ONE_THREAD if workers > 1 else {}))
-
-
-def prepare_worker() -> None:
-    """Prepare the process of a worker, before anything is loaded in it."""
-    os.environ.update(_ONE_THREAD)
-    keep_libraries_quiet()
-    tune_interpreter()
-    # Ctrl-C at a terminal goes to all processes; their parent ends the workers.
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
-
-
-def writer_of(
-    model: str | None,
-    api_base: str | None,
-    checker: str | None,
-    concurrency: int,
-    budget: UsageLimits,
-    owner: BudgetOwner | None,
-) -> Writer:
-    """Return the writer of the drafts for one file."""
+def writer_of(asking: ModelOptions, budget: UsageLimits, owner: BudgetOwner | None) -> Writer:
+    """Return the writer of the drafts for one file, within a budget."""
     from slowwave.extensions.fleet.budget_owners import SharedMeter
 
-    limits = (concurrency, budget.calls, budget.tokens, budget.seconds)
-    options = ModelOptions(model, budget.cost_usd, api_base, checker, *limits)
-    return options.writer(make_meter=None if owner is None else partial(SharedMeter, owner))
+    own = replace(
+        asking,
+        max_cost=budget.cost_usd,
+        max_calls=budget.calls,
+        max_tokens=budget.tokens,
+        max_time=budget.seconds,
+    )
+    return own.writer(make_meter=None if owner is None else partial(SharedMeter, owner))
 
 
 def _skipped(context: typer.Context, job: FleetJob, key: str) -> Receipt | None:
@@ -314,26 +278,10 @@ def _format_of_database(
 
 
 def _report(
-    output: Output,
-    totals: Totals,
-    *,
-    source: str,
-    receipts: str | None,
-    shard: str,
-    engine: EngineName,
-    metrics: Path | None,
+    output: Output, totals: Totals, source: str, receipts: str | None, metrics: Path | None
 ) -> int:
     for why in totals.unreadable:
         output.note(f"{why} The files it covers will be examined again.")
-    output.result(
-        "fleet maintain",
-        source=source,
-        receipts=receipts,
-        shard=shard,
-        engine=engine,
-        dry_run=receipts is None,
-        **account_as_json(totals),
-    )
     output.show(*map(clean, account_as_text(totals, source)))
     code: int = _code(totals)
     if code == Code.UNUSABLE_FILE:
@@ -369,24 +317,14 @@ def _code(totals: Totals) -> Code:
     return Code.PARTLY if is_changed or totals.unfinished_files < totals.files else Code.FAILED
 
 
-def _with_owner(job: FleetJob, folder: Path) -> FleetJob:
-    """Return the job with the owner of its budget, if it has one."""
-    from slowwave.extensions.fleet.budget_owners import OwnerInFile
-
-    budget = job.budget
-    if budget.calls is None and budget.tokens is None and budget.cost_usd is None:
-        return job
-    return replace(job, owner=OwnerInFile(folder, budget))
-
-
 def _engine(name: EngineName, workers: int) -> Engine:
     if name == "ray":
         from slowwave.extensions.fleet.ray_engine import RayEngine
 
-        return RayEngine(workers, prepare_worker)
+        return RayEngine(workers)
     from slowwave.extensions.fleet.local_engine import LocalEngine
 
-    return LocalEngine(workers, prepare_worker)
+    return LocalEngine(workers)
 
 
 def _shard_of(text: str) -> Shard:

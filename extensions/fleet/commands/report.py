@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from slowwave.cli.arguments.options import ConfigOption, JsonOption, QuietOption
-from slowwave.cli.terminal.output import Output, clean
+from slowwave.cli.arguments.options import OutputOptions
+from slowwave.cli.terminal.output import clean
 from slowwave.cli.terminal.wording import counted
 from slowwave.cli.views.report_file import PREFIX, refuse_unwritable_metrics, write_textfile
 
@@ -62,9 +62,8 @@ def fleet_report(
         ),
     ],
     metrics: FleetMetricsOption = None,
-    config: ConfigOption = None,
-    json: JsonOption = False,
-    quiet: QuietOption = False,
+    *,
+    output: OutputOptions,
 ) -> None:
     """Summarize the last run of a fleet from its receipts.
 
@@ -73,7 +72,6 @@ def fleet_report(
     from slowwave.extensions.fleet.store.archive import Archive
     from slowwave.extensions.fleet.totals import last_night
 
-    output = Output(json, quiet)
     if metrics is not None:
         refuse_unwritable_metrics(metrics)
     totals, shards = last_night(Archive(receipts))

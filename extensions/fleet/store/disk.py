@@ -18,7 +18,7 @@ _OF_A_NETWORK = re.compile(
 )
 # File systems in user space whose content is on the same machine.
 _OF_THIS_MACHINE = re.compile(r"fuse\.(?:fuse-overlayfs|ntfs(?:-3g)?|exfat|gocryptfs|encfs)")
-_MOUNTINFO = Path("/proc/self/mountinfo")
+_MOUNTS = Path("/proc/self/mounts")
 # The byte of SQLite's file format that tells how the file is written, and its value for a log.
 _WRITE_VERSION, _LOG = 18, 2
 
@@ -41,7 +41,7 @@ def refuse_shared_log(path: Path) -> None:
 
     Works on Linux only: other systems do not list their mounts.
     """
-    system = file_system_of(path.resolve(), _mountinfo())
+    system = file_system_of(path.resolve(), _read_mounts())
     if system is None or not is_of_a_network(system):
         return
     try:
@@ -56,29 +56,25 @@ def refuse_shared_log(path: Path) -> None:
         )
 
 
-def file_system_of(path: Path, mountinfo: str) -> str | None:
-    """Return the kind of file system that a path is on, by the lines of `mountinfo`.
+def file_system_of(path: Path, mounts: str) -> str | None:
+    """Return the kind of file system that a path is on, by the lines of /proc/self/mounts.
 
-    See https://man7.org/linux/man-pages/man5/proc_pid_mountinfo.5.html.
+    See https://man7.org/linux/man-pages/man5/proc_pid_mounts.5.html.
     """
-    mounts = _mounts(mountinfo)
+    kinds = _kinds(mounts)
     folders = map(str, (path, *path.parents))
-    return next((mounts[folder] for folder in folders if folder in mounts), None)
+    return next((kinds[folder] for folder in folders if folder in kinds), None)
 
 
 @lru_cache(maxsize=1)  # needed for each file, and rarely different
-def _mounts(mountinfo: str) -> dict[str, str]:
+def _kinds(mounts: str) -> dict[str, str]:
     """Return the kind of file system that is mounted on each folder."""
-    mounts = {}
-    for line in mountinfo.splitlines():
-        place, _, behind = line.partition(" - ")
-        fields = place.split()
-        if len(fields) < 5 or not behind:
-            continue
-        point = re.sub(r"\\([0-7]{3})", lambda code: chr(int(code[1], 8)), fields[4])
-        # A later mount hides an earlier one at the same place.
-        mounts[point] = behind.split()[0]
-    return mounts
+    kinds = {}
+    for line in mounts.splitlines():
+        _, escaped, kind, *_ = line.split(" ")
+        folder = re.sub(r"\\([0-7]{3})", lambda code: chr(int(code[1], 8)), escaped)
+        kinds[folder] = kind  # a later mount hides an earlier one at the same place
+    return kinds
 
 
 def is_of_a_network(system: str) -> bool:
@@ -86,8 +82,8 @@ def is_of_a_network(system: str) -> bool:
     return bool(_OF_A_NETWORK.fullmatch(system)) and not _OF_THIS_MACHINE.fullmatch(system)
 
 
-def _mountinfo() -> str:
+def _read_mounts() -> str:
     try:
-        return _MOUNTINFO.read_text("utf-8", errors="surrogateescape")
+        return _MOUNTS.read_text("utf-8", errors="surrogateescape")
     except OSError:
         return ""

@@ -146,17 +146,21 @@ class Mirror:
         """Provide an updated copy of the mirror; nothing is written next to the other file."""
         with TemporaryDirectory(prefix="slowwave-") as folder:
             copy = Mirror(self.path, self.format, Path(folder) / "mirror.db")
-            if self.state.exists():
-                with (
-                    open_any_version(self.state) as file,
-                    open_database(copy.state, "rwc") as target,
-                ):
-                    file.conn.backup(target)
-            copy.make()
-            with self.format.opened(self.path, writes=False) as opened:
-                copy.pull(opened, now)
             with naming(copy.state, self.path):
+                with self.format.opened(self.path, writes=False) as opened:
+                    self._fill(copy, opened, now)
                 yield copy
+
+    def _fill(self, copy: Mirror, opened: OpenFile, now: datetime) -> None:
+        """Copy the memory file, and update the copy from the other file."""
+        if self.state.exists():
+            with (
+                open_any_version(self.state) as file,
+                open_database(copy.state, "rwc") as target,
+            ):
+                file.conn.backup(target)
+        copy.make()
+        copy.pull(opened, now)
 
     def refuse_what_does_not_fit(self) -> None:
         """Compute the new content of the other file, and write nothing.

@@ -120,10 +120,7 @@ def compress(
     refuse_missing(context, _NEEDS)
     for text in without_effect(context, given_in(context), ABOUT_ASKING):
         output.note(text)
-    from slowwave.extensions.organisation.experience.run import (
-        ExperienceOptions,
-        compress_experiences,
-    )
+    from slowwave.extensions.organisation.experience.run import ExperienceJob, compress_experiences
 
     recordings = asking.recordings(dry_run and not ask)
     writer = asking.writer(recordings)
@@ -132,14 +129,19 @@ def compress(
     signals.open()
     with shown_progress(output.quiet) as progress:
         outcome = compress_experiences(
-            file,
-            ExperienceOptions(tenant, min_ratio, ask or not dry_run, shown),
-            embedder=SentenceEmbedder(embedder),
-            writer=writer,
-            now=datetime.now(UTC),
-            dry_run=dry_run,
-            progress=progress,
-            interruption=signals,
+            ExperienceJob(
+                path=file,
+                tenant=tenant,
+                min_ratio=min_ratio,
+                asks=ask or not dry_run,
+                shown=shown,
+                embedder=SentenceEmbedder(embedder),
+                writer=writer,
+                now=datetime.now(UTC),
+                dry_run=dry_run,
+                progress=progress,
+                interruption=signals,
+            )
         )
     signals.close()
     _report(file, outcome, dry_run, output)

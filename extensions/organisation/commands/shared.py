@@ -39,10 +39,6 @@ class ChangeOptions:
         None
     )
 
-    def request(self) -> WriteRequest:
-        """Return the request of a change that is made now."""
-        return WriteRequest(self.author, timestamp(datetime.now(UTC)), self.reason)
-
 
 def list_facts(file: FileArgument, as_of: AsOfOption = None, *, output: OutputOptions) -> None:
     """List the current facts. Same as 'slowwave shared FILE'."""
@@ -147,9 +143,10 @@ def _change(
 ) -> None:
     """Write to the log, and report the entry, and whether it is new."""
     refuse_foreign(file)
+    request = WriteRequest(change.author, timestamp(datetime.now(UTC)), change.reason)
     with open_writing(file) as opened:
         refuse_damaged(opened)
-        entry, changed = write(opened, change.request())
+        entry, changed = write(opened, request)
     output.result("shared", file=str(file), action=action, changed=changed, entry=_as_json(entry))
     output.show(clean(_line(entry) if changed else f"{name}: unchanged."))
 
@@ -158,7 +155,7 @@ def _entries(file: Path, day: str | None) -> list[SharedEntry]:
     refuse_foreign(file)
     as_of = moment_of(day, "--as-of", time.max)
     with open_reading(file) as opened:
-        return shared_facts.entries_until(read_log(opened), as_of)
+        return [entry for entry in read_log(opened) if as_of is None or entry.at <= as_of]
 
 
 def _show(

@@ -19,15 +19,16 @@ from slowwave.consolidation.runtime.threads import run_in_thread
 from slowwave.consolidation.text.tokens import count_tokens
 from slowwave.consolidation.vectors.embedder import Embedder
 from slowwave.consolidation.writing.writer import AnswerStore, Writer
-from slowwave.extensions.organisation.store.traces import read_traces
 from slowwave.store.errors import StoreError
 from slowwave.store.file import MemoryFile, open_reading, open_writing
 from slowwave.store.ledger import remembered_keys
 from slowwave.store.lock import maintenance_lock
 from slowwave.store.memories import (
+    RAW_EXPERIENCE,
     Counts,
     count_memories,
     read_derived,
+    read_tenant_memories,
     select_consolidated_tenants,
     tenants,
 )
@@ -51,9 +52,10 @@ from .traces import trace_of
 
 
 @dataclass(frozen=True)
-class ExperienceOptions:
-    """The options of the user."""
+class ExperienceJob:
+    """What to compress, and with what."""
 
+    path: Path
     tenant: str
     # Lessons that are not this many times shorter than their traces are discarded.
     min_ratio: float
@@ -61,6 +63,12 @@ class ExperienceOptions:
     asks: bool
     # The options as specified, for the record of the run.
     shown: Mapping[str, Any]
+    embedder: Embedder
+    writer: Writer
+    now: datetime
+    dry_run: bool
+    progress: Progress
+    interruption: Interruption
 
 
 @dataclass(frozen=True)
@@ -72,70 +80,48 @@ class _PendingTasks:
     unreadable: tuple[str, ...]
 
 
-def compress_experiences(
-    path: Path,
-    options: ExperienceOptions,
-    *,
-    embedder: Embedder,
-    writer: Writer,
-    now: datetime,
-    dry_run: bool,
-    progress: Progress,
-    interruption: Interruption,
-) -> Compression:
+def compress_experiences(job: ExperienceJob) -> Compression:
     """Compress the traces of each task that has new ones, or return what that would do.
 
-    A dry run calls a model only if the options say so. Agents may read and write the file at the
-    same time. Raises `StoreError`, `ModelError` and `EmbedderError` if nothing was changed, and
+    A dry run calls a model only if the job says so. Agents may read and write the file at the same
+    time. Raises `StoreError`, `ModelError` and `EmbedderError` if nothing was changed, and
     `InterruptedEarly`.
     """
     try:
-        if dry_run:
-            with open_reading(path) as file:
-                due = _find_pending_tasks(file, options.tenant)
-                results = {
-                    result.task.key: result
-                    for result in _compress_each(due, options, writer, AnswerStore(file), progress)
-                }
+        if job.dry_run:
+            with open_reading(job.path) as file:
+                due = _find_pending_tasks(file, job.tenant)
+                compressed = _compress_each(job, due, AnswerStore(file))
+                results = {result.task.key: result for result in compressed}
             return Compression(tuple(results[task.key] for task in due.tasks), due.unreadable)
-        with maintenance_lock(path):
-            preflight = Preflight(path, None, now)
+        with maintenance_lock(job.path):
+            preflight = Preflight(job.path, None, job.now)
             preflight.migrate()
             preflight.refuse_damaged()
-            with open_reading(path) as file:
-                due = _find_pending_tasks(file, options.tenant)
-            if isinstance(writer, ModelWriter) and due.tasks:
-                run_in_thread(writer.make_ready)
-            shown = {"experience": COMPRESSOR, **options.shown}
-            run = RunInFile(preflight, now, shown, interruption)
-            return _compress_due(path, run, embedder, writer, options, due, progress, interruption)
+            with open_reading(job.path) as file:
+                due = _find_pending_tasks(file, job.tenant)
+            if isinstance(job.writer, ModelWriter) and due.tasks:
+                run_in_thread(job.writer.make_ready)
+            shown = {"experience": COMPRESSOR, **job.shown}
+            return _compress_due(job, RunInFile(preflight, job.now, shown, job.interruption), due)
     except KeyboardInterrupt:
-        interruption.close()
+        job.interruption.close()
         raise InterruptedEarly from None
 
 
-def _compress_due(
-    path: Path,
-    run: RunInFile,
-    embedder: Embedder,
-    writer: Writer,
-    options: ExperienceOptions,
-    due: _PendingTasks,
-    progress: Progress,
-    interruption: Interruption,
-) -> Compression:
+def _compress_due(job: ExperienceJob, run: RunInFile, due: _PendingTasks) -> Compression:
     """Compress the tasks, store the lessons of each at once, and record the end of the run."""
-    before = _count(path, options.tenant)
+    before = _count(job)
     # By the keys of the tasks; planned until the lessons are stored.
     results: dict[str, Compressed] = {}
-    with run.working(), open_writing(path) as file:
+    with run.working(), open_writing(job.path) as file:
         answers = AnswerStore(file, run.now)
-        for result in _compress_each(due, options, writer, answers, progress):
+        for result in _compress_each(job, due, answers):
             results[result.task.key] = result
             if result.state == "planned" and result.learned is not None:
                 last = due.earlier.get(result.task.name)
-                with interruption.deferred():
-                    memory = store(run, embedder, result.learned, last)
+                with job.interruption.deferred():
+                    memory = store(run, job.embedder, result.learned, last)
                     results[result.task.key] = replace(result, state="applied", memory=memory)
                     run.has_results = True
     settled = {key: result for key, result in results.items() if result.state != "planned"}
@@ -147,9 +133,9 @@ def _compress_due(
         run.broken_off,
     )
     # Stored lessons stay.
-    with suppress(OutOfTime, StoreError), interruption.limited():
+    with suppress(OutOfTime, StoreError), job.interruption.limited():
         applied = [task.state for task in outcome.tasks if task.state == "applied"]
-        after = _count(path, options.tenant)
+        after = _count(job)
         run.end(outcome.verdict, run_report(before, after, applied, outcome.usage))
     return outcome
 
@@ -165,7 +151,9 @@ def _find_pending_tasks(file: MemoryFile, chosen: str) -> _PendingTasks:
     attempts: list[Attempt] = []
     compressed = {}
     for tenant in _chosen(file, chosen):
-        for memory in read_traces(file, tenant):
+        for memory in read_tenant_memories(file, tenant):
+            if RAW_EXPERIENCE not in memory.metadata:
+                continue
             try:
                 attempts.append(Attempt(memory, trace_of(memory)))
             except ValidationError:
@@ -192,27 +180,24 @@ def _chosen(file: MemoryFile, tenant: str) -> list[str]:
     return select_consolidated_tenants(file, [tenant]) if tenants(file) else []
 
 
-def _count(path: Path, tenant: str) -> Counts:
-    with open_reading(path) as file:
-        return count_memories(file, _chosen(file, tenant), count_tokens)
+def _count(job: ExperienceJob) -> Counts:
+    with open_reading(job.path) as file:
+        return count_memories(file, _chosen(file, job.tenant), count_tokens)
 
 
 def _compress_each(
-    due: _PendingTasks,
-    options: ExperienceOptions,
-    writer: Writer,
-    answers: AnswerStore,
-    progress: Progress,
+    job: ExperienceJob, due: _PendingTasks, answers: AnswerStore
 ) -> Iterator[Compressed]:
     """Yield the result of each task; with a model, in the order of its answers."""
-    for number, result in enumerate(_draft_each(due.tasks, options, writer, answers), start=1):
-        yield judged(result, options.min_ratio)
-        progress.stage("compressing", number, len(due.tasks))
+    for number, result in enumerate(_draft_each(job, due.tasks, answers), start=1):
+        yield judged(result, job.min_ratio)
+        job.progress.stage("compressing", number, len(due.tasks))
 
 
 def _draft_each(
-    tasks: Sequence[Task], options: ExperienceOptions, writer: Writer, answers: AnswerStore
+    job: ExperienceJob, tasks: Sequence[Task], answers: AnswerStore
 ) -> Iterator[Compressed]:
+    writer = job.writer
     if not isinstance(writer, ModelWriter):
         yield from (Compressed(task, "planned", learned=compress(task)) for task in tasks)
         return
@@ -221,7 +206,7 @@ def _draft_each(
         shown = shown_to_a_model(task)
         if not shown:
             yield Compressed(task, "planned", learned=Learned(task, (), facts_of(task)))
-        elif options.asks:
+        elif job.asks:
             dialogues.append(experience_dialogue(writer.models, task, shown))
         else:
             question = experience_question(writer.models.writer, task, shown)

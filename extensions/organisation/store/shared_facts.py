@@ -89,11 +89,6 @@ def snapshot(entries: list[SharedEntry]) -> list[SharedEntry]:
     return [facts[name] for name in sorted(facts)]
 
 
-def entries_until(entries: list[SharedEntry], as_of: str | None) -> list[SharedEntry]:
-    """Return the entries until a time; None means all."""
-    return [entry for entry in entries if as_of is None or entry.at <= as_of]
-
-
 def publish(
     file: MemoryFile, request: WriteRequest, name: str, text: str, tags: Sequence[str] = ()
 ) -> tuple[SharedEntry, bool]:

@@ -6,7 +6,6 @@ from collections.abc import Sequence
 from dataclasses import astuple, dataclass, fields
 from typing import Literal
 
-from slowwave.store.erasing import Eraser
 from slowwave.store.extension_points import has_table, run_script
 from slowwave.store.file import MemoryFile
 from slowwave.store.shared_tenant import has_log
@@ -60,17 +59,6 @@ def append(file: MemoryFile, entry: SharedEntry) -> None:
     values = [*astuple(entry), ""]
     marks = ", ".join("?" * len(values))
     file.conn.execute(f"INSERT INTO {TABLE} ({_COLUMNS}, digest) VALUES ({marks})", values)
-
-
-def erase_from_log(file: MemoryFile, eraser: Eraser) -> int:
-    """Erase texts from the log, in the caller's transaction; return the number of rows.
-
-    Nothing else changes rows.
-    """
-    file.conn.execute("DROP TRIGGER shared_log_stays")
-    rows = eraser.update(file, TABLE, ["content", "reason"])
-    run_script(file.conn, SCRIPT)
-    return rows
 
 
 def latest(entries: Sequence[SharedEntry], subject: str, of_a_fact: bool) -> SharedEntry | None:

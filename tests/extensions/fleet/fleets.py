@@ -18,7 +18,6 @@ from slowwave.consolidation.runtime.interruption import Interruption
 from slowwave.consolidation.vectors.embedder import DEFAULT_MODEL
 from slowwave.consolidation.writing.writer import BuiltInWriter, Writer
 from slowwave.extensions.fleet.budget_owners import BudgetOwner
-from slowwave.extensions.fleet.commands.maintain import prepare_worker
 from slowwave.extensions.fleet.fleet import Fleet
 from slowwave.extensions.fleet.fleet_job import OPTION, FleetJob, MakeWriter
 from slowwave.extensions.fleet.local_engine import LocalEngine
@@ -101,7 +100,7 @@ def job_of(
 def nightly(source: Path | str, make_writer: MakeWriter, workers: int = 1) -> Totals:
     """Maintain a fleet as the command does, with a writer of the test's own."""
     opened = source_of(str(source))
-    engine = LocalEngine(workers, prepare_worker)
+    engine = LocalEngine(workers)
     job = job_of(source, make_writer, workers)
     fleet = Fleet(opened, job, engine, Archive(opened.receipts))
     return fleet.night(datetime.now(UTC), Progress(), Interruption())

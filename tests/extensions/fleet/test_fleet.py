@@ -38,11 +38,12 @@ from model_server import model_server
 from nights import daily, execute, fill, inputs_of, picture, unchanged
 from readme import ROOT, every_command
 
+from slowwave.cli.arguments.model_options import ModelOptions
 from slowwave.consolidation.cycle import run_cycle
 from slowwave.consolidation.errors import ConsolidationError
 from slowwave.consolidation.model.usage_limits import UsageLimits
 from slowwave.consolidation.vectors.embedder import SentenceEmbedder
-from slowwave.extensions.fleet.budget_owners import OwnerInFile, OwnerInMemory, Portion
+from slowwave.extensions.fleet.budget_owners import BudgetOwner, OwnerInFile, Portion
 from slowwave.extensions.fleet.commands.maintain import writer_of
 from slowwave.extensions.fleet.fleet_job import FleetJob, Item
 from slowwave.extensions.fleet.store.archive import Archive, Shard
@@ -280,7 +281,9 @@ def test_two_workers_share_a_budget(budget: UsageLimits, why: str, tmp_path: Pat
     files = with_questions(tmp_path / "agents", 4)
     owner = OwnerInFile(tmp_path, budget)
     with model_server() as server:
-        writer = partial(writer_of, "openai/gpt-4o-mini", server.base, None, 4)
+        writer = partial(
+            writer_of, ModelOptions("openai/gpt-4o-mini", api_base=server.base, concurrency=4)
+        )
         job = job_of(tmp_path / "agents", writer, 2, budget, owner)
         with ThreadPoolExecutor(2) as pool:
             shares = pool.map(lambda rest: nights(job, rest), (files[::2], files[1::2]))
@@ -329,7 +332,7 @@ def test_shards_share_a_whole_budget() -> None:
 @pytest.mark.parametrize("kind", ["memory", "file"])
 def test_an_owner_grants_at_most_its_budget(kind: str, tmp_path: Path) -> None:
     budget = UsageLimits(100, None, 1.0)
-    owner = OwnerInMemory(budget) if kind == "memory" else OwnerInFile(tmp_path, budget)
+    owner = BudgetOwner(budget) if kind == "memory" else OwnerInFile(tmp_path, budget)
     first = owner.take(Portion(1, 0, 0.05))
     assert first == Portion(1, 0, 0.05)
     # What was overspent is missing afterwards.
@@ -488,9 +491,9 @@ def test_wrong_usage_ends_with_a_sentence_and_a_code(
 
 def test_a_network_file_system_is_recognized_by_its_mount() -> None:
     mounts = (
-        "22 1 254:0 / / rw - ext4 /dev/vda rw\n"
-        "30 22 0:41 / /mnt/with\\040blank rw shared:1 - nfs4 host:/export rw\n"
-        "31 30 0:42 / /mnt/with\\040blank/inner rw - tmpfs tmpfs rw\n"
+        "/dev/vda / ext4 rw 0 0\n"
+        "host:/export /mnt/with\\040blank nfs4 rw 0 0\n"
+        "tmpfs /mnt/with\\040blank/inner tmpfs rw 0 0\n"
     )
     for path, system in (
         ("/home/a.db", "ext4"),

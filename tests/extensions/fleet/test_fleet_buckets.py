@@ -26,6 +26,7 @@ from model_nights import near_pairs
 from model_server import model_server
 from nights import daily, fill, rows
 
+from slowwave.cli.arguments.model_options import ModelOptions
 from slowwave.consolidation.model.usage_limits import UsageLimits
 from slowwave.consolidation.writing.writer import Writer
 from slowwave.extensions.fleet.budget_owners import BudgetOwner
@@ -155,7 +156,11 @@ def test_a_question_is_asked_once_despite_an_upload(bucket: Bucket, tmp_path: Pa
             if calls == 3:  # once the first night is done, before it is put
                 fill(path, daily(["The door code of room 9 is 4711."], "news"))
                 bucket.put("agent.db", path)
-            return writer_of("openai/gpt-4o-mini", server.base, None, 1, budget, owner)
+            return writer_of(
+                ModelOptions("openai/gpt-4o-mini", api_base=server.base, concurrency=1),
+                budget,
+                owner,
+            )
 
         totals = nightly(bucket.address, make_writer)
         assert totals.became == {"done": 1}
@@ -176,7 +181,9 @@ def test_a_question_is_asked_once_despite_a_kill_before_the_upload(
     fill(path, near_pairs(2))
     bucket.put("agent.db", path)
     with model_server() as server:
-        asking = partial(writer_of, "openai/gpt-4o-mini", server.base, None, 1)
+        asking = partial(
+            writer_of, ModelOptions("openai/gpt-4o-mini", api_base=server.base, concurrency=1)
+        )
         totals = nightly(bucket.address, deadly_writer(tmp_path, 1, writer=asking), workers=2)
         asked = [json.dumps(item.messages) for item in server.asked]
     assert len(list(tmp_path.glob("killed-*"))) == 1
