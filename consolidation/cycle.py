@@ -113,7 +113,7 @@ class _Stages:
                 raise InterruptedEarly from None
 
     def migrate(self) -> None:
-        """Migrate an older schema after a backup; a dry run reads it unchanged."""
+        """Migrate an older schema after a backup; a dry run refuses it."""
         if not self._night.dry_run:
             with self._guarded():
                 self._preflight.migrate()
@@ -129,8 +129,10 @@ class _Stages:
                 self._expired = expire_or_archive(night, "expire", choice, self._preflight)
                 if before is not None:
                     self._counts = before, counts_without(night, before, self._leaving)
-                if self._expired.interrupted:
+                if self._expired.interrupted or night.interruption.requested:
                     raise _EndedEarly(self._so_far())
+                # The end of that run was not to be interrupted; the rest of the night may be.
+                night.interruption.open()
             if options.decay:
                 self._scores = scores_by_layer(*read_ages(night, self._expired_ids))
 

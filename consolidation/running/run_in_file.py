@@ -227,14 +227,14 @@ class RunInFile:
         states, plan: as in `run_report` and `end`.
         """
         with self.writing() as file:
-            before = count_memories(file, tenants, count_tokens)
             try:
+                before = count_memories(file, tenants, count_tokens)
                 yield file
+                after = count_memories(file, tenants, count_tokens)
+                self.end("done", run_report(before, after, states, Usage()), plan)
             except BaseException as error:
                 self.fail(error)
                 raise
-            after = count_memories(file, tenants, count_tokens)
-            self.end("done", run_report(before, after, states, Usage()), plan)
 
     def end(self, verdict: Verdict, report: Mapping[str, Any], plan: str | None = None) -> None:
         """Record how the run ended, if it wrote anything.

@@ -272,6 +272,19 @@ def test_a_signal_before_the_plan_keeps_vectors(
 
 
 @pytest.mark.parametrize("number", SIGNALS)
+def test_a_signal_after_memories_expired_ends_the_night(
+    number: signal.Signals, fresh: Path, path: Path, limit: float
+) -> None:
+    shutil.copyfile(fresh, path)
+    fill(path, [{"content": "The gate code is 4411.", "expires_at": "2026-01-02T00:00:00+00:00"}])
+    process = start("maintain", path, "--phase", "expire,consolidate", "--json")
+    wait_for(lambda: begun(path), process)
+    ended_well(stop(process, number), number, path, limit)
+    outcomes = rows(path, "SELECT outcome FROM runs ORDER BY id")
+    assert [run["outcome"] for run in outcomes] == ["done", "interrupted"]
+
+
+@pytest.mark.parametrize("number", SIGNALS)
 def test_a_signal_during_an_import_imports_nothing(
     number: signal.Signals, ready: Path, path: Path
 ) -> None:
