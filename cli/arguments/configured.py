@@ -21,7 +21,7 @@ from slowwave.store.places import Place
 
 from .old_spellings import hints_of_options, old_commands, replacement_of
 from .place_options import PlaceOptions, PlacesOptions
-from .settings import CONTEXT_SETTINGS, check_typed
+from .settings import CONTEXT_SETTINGS, check_typed, hints_of_variables
 
 HELP_ALL = "--help-all"
 # What follows the help of a command.
@@ -71,7 +71,7 @@ class ConfiguredCommand(TyperCommand):
     def invoke(self, ctx: Any) -> Any:
         """Run the command: hints first."""
         output = Output(json=bool(ctx.params.get("json")), quiet=bool(ctx.params.get("quiet")))
-        for hint in (*ctx.meta.pop(_HINTS, ()), *hints_of_options(ctx)):
+        for hint in (*ctx.meta.pop(_HINTS, ()), *hints_of_options(ctx), *hints_of_variables(ctx)):
             output.note(hint)
         file = ctx.params.get("file")
         try:

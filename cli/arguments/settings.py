@@ -39,6 +39,8 @@ _WITH_COMMAS = frozenset({"only", "phase"})
 _CONFIG = "slowwave.config"
 # The values of a command as they were typed, by parameter: `Path` collapses the slashes of a URL.
 _TYPED = "slowwave.typed"
+# Variables that are not options of commands.
+_VARIABLES = frozenset({"FILE", "DEBUG", "MCP_TOKEN"})
 _SOURCES = {"COMMANDLINE": "the command line", "ENVIRONMENT": "SLOWWAVE_{}"}
 
 
@@ -67,8 +69,7 @@ def check_typed(context: typer.Context, typed: dict[str, Any], order: list[Any])
             values = parameter.resolve_envvar_value(context)
             variable = parameter.envvar or f"SLOWWAVE_{parameter.name.upper()}"
         # Click ignores an empty variable.
-        is_limit = parameter.name.startswith("max_") or parameter.name == "monthly_budget"
-        if values is None and is_limit and os.environ.get(str(variable)) == "":
+        if values is None and _is_limit(parameter.name) and os.environ.get(str(variable)) == "":
             raise typer.BadParameter(f"{variable} is empty: set the limit, or unset it.")
         is_option = isinstance(parameter, TyperOption)
         if parameter.name == "tenant" and not parameter.multiple and order.count(parameter) > 1:
@@ -83,6 +84,35 @@ def check_typed(context: typer.Context, typed: dict[str, Any], order: list[Any])
             is_path = parameter.type_descriptor.annotation in (Path, list[Path])
             if is_path and not is_file and parse_address(context, str(value)):
                 raise typer.BadParameter(f"{name} takes a file, not a database.")
+
+
+def _is_limit(name: str) -> bool:
+    return name.startswith("max_") or name == "monthly_budget"
+
+
+def hints_of_variables(context: typer.Context) -> Iterator[str]:
+    """Yield notes about variables without effect, in commands that take a model: it costs money.
+
+    Raises `typer.BadParameter` if a limit is meant: without it the command would spend more.
+    """
+    prefix = f"{CONTEXT_SETTINGS['auto_envvar_prefix']}_"
+    variables = {name.removeprefix(prefix) for name in os.environ if name.startswith(prefix)}
+    known_names = _VARIABLES | _variables_of(context.command)
+    if "MODEL" not in known_names or variables <= known_names:
+        return
+    known_names |= _variables_of(context.find_root().command)
+    for name in sorted(variables - known_names):
+        near = get_close_matches(name, known_names, n=1, cutoff=0.7)
+        suggestion = f" Did you mean {prefix}{near[0]}?" if near else ""
+        if near and _is_limit(near[0].lower()):
+            raise typer.BadParameter(f"{prefix}{name} is not a setting.{suggestion}", ctx=context)
+        yield f"{prefix}{name} has no effect: it is not a setting.{suggestion}"
+
+
+def _variables_of(command: Any) -> frozenset[str]:
+    """Return the variables of a command, or of all commands of a group, without the prefix."""
+    options = settable_options(command)
+    return frozenset(str(opt.name).upper() for opt in options if opt.name not in DELETING)
 
 
 def config_for_file(context: typer.Context, value: Path | None) -> Path | None:

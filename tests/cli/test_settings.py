@@ -226,12 +226,29 @@ def test_the_example_of_the_configuration_page_is_valid(memory_file: Path, cli: 
     assert (ended.code, ended.json["gate"]["name"]) == (0, "min_new")
 
 
+def test_an_unknown_variable_is_only_reported(
+    memory_file: Path, cli: Cli, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("MIN_NWE", "PHASE", "MAX_FACTS", "FILE"):
+        monkeypatch.setenv(f"SLOWWAVE_{name}", "1")
+    ended = cli("maintain", memory_file)
+    assert (ended.code, ended.err.splitlines()) == (
+        0,
+        [
+            "SLOWWAVE_MIN_NWE has no effect: it is not a setting. Did you mean SLOWWAVE_MIN_NEW?",
+            "SLOWWAVE_PHASE has no effect: it is not a setting.",
+        ],
+    )
+
+
 @pytest.mark.parametrize(
     ("variable", "value", "sentence"),
     [
         ("SLOWWAVE_MAX_COST", "abc", "Error: SLOWWAVE_MAX_COST must be a number, not 'abc'"),
         ("SLOWWAVE_MAX_COST", "", "SLOWWAVE_MAX_COST is empty: set the limit, or unset it."),
         ("SLOWWAVE_MONTHLY_BUDGET", "", "SLOWWAVE_MONTHLY_BUDGET is empty"),
+        ("SLOWWAVE_MONTHLY_BUDGTE", "1 USD", "Did you mean SLOWWAVE_MONTHLY_BUDGET?"),
+        ("SLOWWAVE_MAX_COTS", "1", "SLOWWAVE_MAX_COTS is not a setting. Did you mean SLOWWAVE_MAX"),
     ],
 )
 def test_an_invalid_variable_is_refused_by_its_name(
