@@ -33,6 +33,10 @@ class UnusableFile(StoreError):
     """The file is missing, damaged, not a memory file, or has a newer schema."""
 
 
+class OutdatedFile(UnusableFile):
+    """The file has an older schema."""
+
+
 class DamagedRow(UnusableFile):
     """A row of the file has a value that no program may write; `translate_errors` adds the path."""
 

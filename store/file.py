@@ -18,7 +18,14 @@ from .connection import (
     retry_while_busy,
     translate_errors,
 )
-from .errors import SAVE_HINT, RejectedChange, StoreError, UnusableFile, file_errors
+from .errors import (
+    SAVE_HINT,
+    OutdatedFile,
+    RejectedChange,
+    StoreError,
+    UnusableFile,
+    file_errors,
+)
 from .migrate import apply_steps, migrate
 from .migrations import APPLICATION_ID
 from .schema_of_file import is_outdated, newest_version, version_of
@@ -208,7 +215,7 @@ def open_writing(path: Path, same_as: Identity | None = None) -> Iterator[Memory
 
 def _refuse_outdated(file: MemoryFile) -> None:
     if is_outdated(file.conn):
-        raise UnusableFile(
+        raise OutdatedFile(
             f"{file.path} has schema version {schema_version(file)}; "
             f"this slowwave needs version {newest_version()}.",
             "Migrate it, with a backup: slowwave maintain FILE --backup",

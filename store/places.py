@@ -127,8 +127,10 @@ class Place:
         """Change a copy of the memory file; return what `do` does. Raises `StoreError`."""
         from .backup import copied_to_try
         from .connection import translate_errors
-        from .file import open_writing
+        from .file import open_reading, open_writing
 
+        with open_reading(self.named):
+            pass  # migrates neither the file nor its copy
         copied = copied_to_try(self.named)
         # Errors name the file instead of its copy.
         with copied as copy, open_writing(copy) as file, translate_errors(self.named):

@@ -14,7 +14,7 @@ from slowwave.cli.arguments.settings import is_on_command_line
 from slowwave.cli.terminal.exits import Code
 from slowwave.cli.terminal.output import Output, clean, harmless_json, writing_to_stdout
 from slowwave.cli.terminal.wording import counted
-from slowwave.store.errors import UnusableFile
+from slowwave.store.errors import OutdatedFile, UnusableFile
 from slowwave.store.places import Place
 
 if TYPE_CHECKING:
@@ -74,6 +74,8 @@ def export(
                 )
             )
             corrupt = count_corrupt(opened)
+    except OutdatedFile:
+        raise
     except UnusableFile as error:
         _salvage(place.named, all, output, error)
         raise typer.Exit(Code.UNUSABLE_FILE) from None

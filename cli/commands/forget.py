@@ -62,7 +62,8 @@ def forget_(
     """Erase a memory, or a text, from everywhere in the file, permanently.
 
     Also erases its duplicates and what it superseded. Asks for confirmation first. Afterwards no
-    byte of the text is in the file or its log; backups that may have it are listed.
+    byte of the text is in the file or its log, unless another tenant has it, too; backups that may
+    have it are listed.
     """
     from slowwave.store.erasing import Eraser
     from slowwave.store.forgettable import find_forgettable, refuse_derived
@@ -204,7 +205,11 @@ def _report(
     if unclean is not None:
         message = f"It is forgotten, but bytes of it may be left. {unclean.message}"
         output.error(message, f"{unclean.hint} Then run the command again.", Code.PARTLY)
-    return Code.PARTLY if places or unclean else Code.DONE
+    if places or unclean:
+        return Code.PARTLY
+    # It may be misspelled.
+    is_unknown = forgotten is None and forgettable.forgotten_at is None
+    return Code.FAILED if is_unknown else Code.DONE
 
 
 def _notes(forgotten: Forgotten, forgettable: Forgettable) -> Iterator[str]:

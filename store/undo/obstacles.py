@@ -57,7 +57,7 @@ class LaterChanges:
         while successor is not None and successor not in seen:
             seen.add(successor)
             for change in self.after(replace(entry, key={"id": successor})):
-                is_new_text = change.after.keys() & {"content", "status"}
+                is_new_text = change.before and change.after.keys() & {"content", "status"}
                 if is_new_text and (change.run, change.proposal) in self._updates:
                     yield change
             row = current_row(self.file, "memories", {"id": successor})

@@ -220,7 +220,7 @@ def test_a_text_in_tables_of_the_agent_is_reported(path: Path, cli: Cli) -> None
     done = cli("forget", path, "--matching", NAME, "--yes", "--json")
     assert (done.code, done.json["left"]) == (3, ["notes.body"])
     execute(path, "DELETE FROM notes")
-    assert cli("forget", path, "--matching", NAME, "--yes").code == 0
+    assert cli("forget", path, "--matching", NAME, "--yes").code == 1
     assert NAME.encode() not in bytes_of(path)
 
 
@@ -252,7 +252,8 @@ def test_rows_of_an_agent_that_refer_to_a_memory_are_named(
 def test_forgetting_an_unknown_text_changes_no_row(path: Path, cli: Cli) -> None:
     with unchanged(everything, path):
         for option in ("--yes", "--dry-run"):
-            done = cli("forget", path, "--matching", f"{NAME}x", option).ends(0)
+            done = cli("forget", path, "--matching", f"{NAME}x", option)
+            assert done.code == (1 if option == "--yes" else 0)
             assert "Nothing in the file contains this text" in done.out
         with AgentMemory(path) as memory:
             assert memory.forget(matching=f"{NAME}x") is None
