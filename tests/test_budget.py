@@ -27,13 +27,13 @@ MOST = {
     "regular expressions": 42,
     "listed words": 18,
     "thresholds": 38,
-    "lines of the core": 37_829,
-    "lines of extensions": 13_455,
+    "lines of the core": 36_873,
+    "lines of extensions": 13_419,
     # Without --format, --state and --table, which extensions give every command.
     "options of maintain": 19,
     "commands on the first help screen": 15,
     "modules over 350 lines": 0,
-    "modules that only one other imports": 30,
+    "modules that only one other imports": 27,
     # ruff refuses every other function with a complexity above 10.
     "functions that are too complex": 0,
 }
