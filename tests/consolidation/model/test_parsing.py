@@ -71,7 +71,7 @@ def test_an_answer_can_break_off_within_a_word(cut: str) -> None:
 
 
 @given(text=st.text())
-def test_any_text_is_read_or_unreadable(text: str) -> None:
+def test_a_text_without_claims_is_unreadable(text: str) -> None:
     breaks_off(text)
     with pytest.raises(UnreadableAnswer):
         read(f"x{text}".replace("claims", ""))
