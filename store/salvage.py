@@ -49,7 +49,7 @@ class Salvaged:
     """Counts of a salvage; final after the last line."""
 
     saved: int = 0
-    # Saved memories of which a part is known to be missing or corrupt.
+    # Saved memories that are known to be incomplete or corrupt.
     partly: int = 0
     # Row numbers at which a memory could not be read.
     lost: int = 0

@@ -220,10 +220,13 @@ def test_a_defect_before_a_command_runs_exits_70(
     cli("list", filled).ends(70, "Internal error: NameError")
 
 
-def test_progress_accepts_a_stage_of_an_extension(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_progress_shows_a_stage_of_an_extension(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
     monkeypatch.setattr("sys.stderr.isatty", lambda: True, raising=False)
     with shown_progress(quiet=False) as progress:
         progress.stage("compressing", 1, 2)
+    assert "compressing" in capsys.readouterr().err
 
 
 def test_ctrl_c_at_a_question_exits_130(
